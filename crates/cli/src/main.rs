@@ -1,0 +1,2 @@
+//! The mizzen command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The lock-free lane: a one-way message queue over any memory region

@@ -1,0 +1,1 @@
+//! A runtime for parallel programs on clusters: threads, mailboxes and messages

@@ -1,0 +1,1 @@
+//! Protocol logic of Mizzen as state machines: no IO, clock, thread or payload

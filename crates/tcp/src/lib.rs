@@ -1,0 +1,1 @@
+//! The TCP driver of Mizzen
