@@ -1,0 +1,321 @@
+//! The receiving end of a lane.
+
+use crate::layout::{Control, Extent, Kind, SHORT_MAX, SHORT_WORDS};
+use crate::region::Region;
+use crate::ring::{LaneError, Ring};
+use crate::steps::step;
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
+
+/// The receiving end of a lane, owned by one thread at a time.
+#[derive(Debug)]
+pub struct Consumer {
+    ring: Ring,
+    /// Slots read so far.
+    next: u64,
+    holds: Arc<Holds>,
+}
+
+/// What came out of a lane.
+#[derive(Debug)]
+pub enum Arrival {
+    /// A message that was inside its slot, copied out.
+    Short(Short),
+    /// A message that still lies in the byte ring.
+    Eager(Eager),
+    /// The sender closed the lane: nothing follows.
+    Closed,
+}
+
+/// A short message.
+#[derive(Clone, Copy, Debug)]
+pub struct Short {
+    /// The sender's tag.
+    pub tag: u16,
+    len: u8,
+    words: Words,
+}
+
+/// Payload words that can also be seen as bytes.
+#[derive(Clone, Copy, Debug)]
+struct Words([[u8; 8]; SHORT_WORDS]);
+
+/// An eager message, read in place. Its bytes stay in the ring until it is dropped.
+#[derive(Debug)]
+pub struct Eager {
+    /// The sender's tag.
+    pub tag: u16,
+    /// The sender's address word.
+    pub to: u64,
+    bytes: Region,
+    offset: usize,
+    len: usize,
+    position: u64,
+    holds: Arc<Holds>,
+}
+
+/// Which slots are still in use, so that the receiver's position can be told to the sender.
+///
+/// | field | writer | reader | ordering |
+/// | --- | --- | --- | --- |
+/// | `next` | consumer | droppers of eager messages | release / acquire |
+/// | `outstanding` | consumer adds, droppers subtract | consumer | release / acquire: reads of the bytes are over |
+/// | `held` | both | both | its lock |
+/// | `released` (receiver's region) | both, by max | sender | release / acquire |
+struct Holds {
+    ring: Ring,
+    /// Calls a sender that waits for room, by the number of its bell.
+    call: Box<dyn Fn(u32) + Send + Sync>,
+    next: AtomicU64,
+    outstanding: AtomicUsize,
+    /// Positions of eager messages that are not dropped yet.
+    held: Mutex<Vec<u64>>,
+}
+
+impl Consumer {
+    pub(crate) fn new(ring: Ring, call: Box<dyn Fn(u32) + Send + Sync>) -> Self {
+        let holds = Arc::new(Holds {
+            ring: ring.clone(),
+            call,
+            next: AtomicU64::new(0),
+            outstanding: AtomicUsize::new(0),
+            held: Mutex::new(Vec::new()),
+        });
+        Self {
+            ring,
+            next: 0,
+            holds,
+        }
+    }
+
+    /// Takes the next message if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`LaneError::Corrupt`] if the sender wrote nonsense. The lane stays at that slot for ever.
+    #[inline]
+    pub fn poll(&mut self) -> Result<Option<Arrival>, LaneError> {
+        let line = self
+            .ring
+            .sender
+            .line(self.ring.shape.slot_word(self.next as u32));
+        // Acquire pairs with the release in `Ring::publish`.
+        let word = line[SHORT_WORDS].load(Ordering::Acquire);
+        if !Control::announces(word, self.next as u32) {
+            return Ok(None);
+        }
+        step("lane.consume.seen");
+        let control = Control::decode(word).ok_or(LaneError::Corrupt)?;
+        let load = |index: usize| line[index].load(Ordering::Relaxed);
+        let arrival = match control.kind {
+            Kind::Short => {
+                let mut words = Words([[0; 8]; SHORT_WORDS]);
+                for index in 0..(control.len as usize).div_ceil(8) {
+                    words.0[index] = load(index).to_ne_bytes();
+                }
+                Arrival::Short(Short {
+                    tag: control.tag,
+                    len: control.len,
+                    words,
+                })
+            }
+            Kind::Eager => {
+                let extent = Extent::decode(load(1), self.ring.shape).ok_or(LaneError::Corrupt)?;
+                Arrival::Eager(self.hold(control.tag, load(0), extent))
+            }
+            Kind::Close => Arrival::Closed,
+        };
+        step("lane.consume.copied");
+        self.advance();
+        step("lane.consume.advanced");
+        Ok(Some(arrival))
+    }
+
+    /// Takes the next message into `target`, if it is a short one with this tag and of just this length.
+    #[inline]
+    pub fn poll_exact(&mut self, tag: u16, target: &mut [u8]) -> bool {
+        let position = self.next as u32;
+        let line = self.ring.sender.line(self.ring.shape.slot_word(position));
+        let Ok(len) = u8::try_from(target.len()) else {
+            return false;
+        };
+        let expected = Control {
+            kind: Kind::Short,
+            len,
+            tag,
+        }
+        .encode(position);
+        // Acquire pairs with the release in `Ring::publish`.
+        if line[SHORT_WORDS].load(Ordering::Acquire) != expected || target.len() > SHORT_MAX {
+            return false;
+        }
+        step("lane.consume.seen");
+        for (bytes, word) in target.chunks_mut(8).zip(line) {
+            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes()[..bytes.len()]);
+        }
+        step("lane.consume.copied");
+        self.advance();
+        step("lane.consume.advanced");
+        true
+    }
+
+    /// Whether a message is waiting.
+    #[inline]
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.ring.is_announced(self.next as u32)
+    }
+
+    /// A view that lets other threads ask whether a message is waiting.
+    #[must_use]
+    pub fn peek(&self) -> Peek {
+        Peek(Arc::clone(&self.holds))
+    }
+
+    /// The lane's memory.
+    #[must_use]
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    fn hold(&self, tag: u16, to: u64, extent: Extent) -> Eager {
+        self.holds.outstanding.fetch_add(1, Ordering::Relaxed);
+        self.holds.lock().push(self.next);
+        Eager {
+            tag,
+            to,
+            bytes: self.ring.sender.clone(),
+            offset: self.ring.shape.bytes_offset() + extent.offset as usize,
+            len: extent.len as usize,
+            position: self.next,
+            holds: Arc::clone(&self.holds),
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        self.next += 1;
+        // Release pairs with the acquire in `Holds::release`: the position was entered in `held` before.
+        self.holds.next.store(self.next, Ordering::Release);
+        // Telling the sender costs it a cache miss, so it is told a quarter of the lane at a time.
+        if self.next % u64::from(self.ring.shape.slots() / 4).max(1) != 0 {
+            return;
+        }
+        // Acquire pairs with the release in `Holds::release`: nobody reads the slots before `next` any more.
+        if self.holds.outstanding.load(Ordering::Acquire) == 0 {
+            self.holds.publish(self.next);
+        }
+    }
+}
+
+/// Asks from any thread whether a lane has a message that nobody took yet.
+#[derive(Clone, Debug)]
+pub struct Peek(Arc<Holds>);
+
+impl Peek {
+    /// Whether a message was waiting a moment ago.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let next = self.0.next.load(Ordering::Acquire);
+        self.0.ring.is_announced(next as u32)
+    }
+}
+
+impl Short {
+    /// The payload.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.words.0.as_flattened()[..self.len as usize]
+    }
+
+    /// The first payload word: the address on a shared lane.
+    #[inline]
+    #[must_use]
+    pub fn to(&self) -> u64 {
+        u64::from_ne_bytes(self.words.0[0])
+    }
+
+    /// The payload behind the address word, on a shared lane.
+    #[inline]
+    #[must_use]
+    pub fn bytes_after_address(&self) -> &[u8] {
+        self.bytes().get(8..).unwrap_or_default()
+    }
+}
+
+impl Eager {
+    /// Length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Copies from `offset` of the message into `target`.
+    ///
+    /// # Panics
+    ///
+    /// If that reaches beyond the message.
+    pub fn copy_out(&self, offset: usize, target: &mut [u8]) {
+        assert!(
+            offset <= self.len && target.len() <= self.len - offset,
+            "the copy lies inside the message"
+        );
+        self.bytes.copy_out(self.offset + offset, target);
+    }
+}
+
+impl Drop for Eager {
+    fn drop(&mut self) {
+        self.holds.release(self.position);
+    }
+}
+
+impl Holds {
+    fn release(&self, position: u64) {
+        let mut held = self.lock();
+        held.retain(|other| *other != position);
+        let done = match held.iter().min() {
+            Some(oldest) => *oldest,
+            None => self.next.load(Ordering::Acquire),
+        };
+        // Release pairs with the acquire in `Consumer::advance`: our reads of the bytes are over.
+        self.outstanding.fetch_sub(1, Ordering::Release);
+        drop(held);
+        self.publish(done);
+    }
+
+    /// Tells the sender that the slots before `position` are free. The largest position told counts: the
+    /// consumer and the droppers of eager messages may tell theirs in any order.
+    fn publish(&self, position: u64) {
+        step("lane.release");
+        self.ring
+            .receiver
+            .word(0)
+            .fetch_max(position, Ordering::AcqRel);
+        if let Some(bell) = self.ring.waiting_sender() {
+            (self.call)(bell);
+        }
+    }
+
+    fn lock(&self) -> impl core::ops::DerefMut<Target = Vec<u64>> + '_ {
+        // A panic cannot happen while the lock is held, so poisoning carries no news.
+        match self.held.lock() {
+            Ok(guard) => guard,
+            Err(poisoned) => poisoned.into_inner(),
+        }
+    }
+}
+
+impl core::fmt::Debug for Holds {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Holds")
+            .field("ring", &self.ring)
+            .finish_non_exhaustive()
+    }
+}

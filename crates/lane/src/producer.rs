@@ -1,0 +1,143 @@
+//! The sending end of a lane for one thread: no lock, no atomic read-modify-write.
+
+use crate::layout::{Control, Kind, SHORT_WORDS};
+use crate::ring::{Parts, Refused, Ring, place, short_slot};
+
+/// The sending end of a lane, owned by one thread.
+///
+/// Nothing here waits: a full lane is [`Refused::Full`], and the message stays with the caller.
+#[derive(Debug)]
+pub struct Producer {
+    ring: Ring,
+    /// Slots sent so far, modulo 2³².
+    head: u32,
+    /// Bytes of the byte ring used so far, modulo 2³².
+    byte_head: u32,
+    /// The receiver's position as last seen; the truth may be further on.
+    released: u32,
+    /// For each slot, `byte_head` after its message: releasing a slot releases the bytes up to there.
+    byte_ends: Box<[u32]>,
+}
+
+impl Producer {
+    pub(crate) fn new(ring: Ring) -> Self {
+        let byte_ends = vec![0; ring.shape.slots() as usize].into();
+        Self {
+            ring,
+            head: 0,
+            byte_head: 0,
+            released: 0,
+            byte_ends,
+        }
+    }
+
+    /// Sends up to [`SHORT_MAX`](crate::SHORT_MAX) bytes in one slot.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Full`] when the receiver is behind by the whole lane, [`Refused::TooLong`] beyond the limit.
+    #[inline]
+    pub fn try_short(&mut self, tag: u16, payload: &[u8]) -> Result<(), Refused> {
+        let (control, words) = short_slot(tag, payload).ok_or(Refused::TooLong)?;
+        self.reserve()?;
+        self.publish(control, &words[..payload.len().div_ceil(8)]);
+        Ok(())
+    }
+
+    /// Sends `parts`, joined, through the byte ring. `to` is a word for the receiver's use.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Full`] when there is no room now, [`Refused::TooLong`] beyond
+    /// [`Shape::eager_max`](crate::Shape::eager_max).
+    pub fn try_eager(&mut self, tag: u16, to: u64, parts: impl Parts) -> Result<(), Refused> {
+        let len = parts.len();
+        if len > self.ring.eager_max() {
+            return Err(Refused::TooLong);
+        }
+        self.reserve()?;
+        let (extent, byte_head) = match self.place(len as u32) {
+            Some(placed) => placed,
+            None => {
+                self.released = self.ring.released(self.head)?;
+                self.place(len as u32).ok_or(Refused::Full)?
+            }
+        };
+        self.ring.write_bytes(extent.offset, parts);
+        self.byte_head = byte_head;
+        self.publish(
+            Control {
+                kind: Kind::Eager,
+                len: 0,
+                tag,
+            },
+            &[to, extent.encode()],
+        );
+        Ok(())
+    }
+
+    /// Says that nothing more will come. The receiver sees it after everything sent before.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Full`] when there is no slot for it now.
+    pub fn try_close(&mut self) -> Result<(), Refused> {
+        self.reserve()?;
+        self.publish(
+            Control {
+                kind: Kind::Close,
+                len: 0,
+                tag: 0,
+            },
+            &[],
+        );
+        Ok(())
+    }
+
+    /// The lane's memory.
+    #[must_use]
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Makes sure there is a free slot.
+    #[inline]
+    fn reserve(&mut self) -> Result<(), Refused> {
+        if self.head.wrapping_sub(self.released) < self.ring.shape.slots() {
+            return Ok(());
+        }
+        self.released = self.ring.released(self.head)?;
+        if self.head.wrapping_sub(self.released) < self.ring.shape.slots() {
+            Ok(())
+        } else {
+            Err(Refused::Full)
+        }
+    }
+
+    fn place(&self, len: u32) -> Option<(crate::layout::Extent, u32)> {
+        place(self.ring.shape, self.byte_head, self.byte_tail(), len)
+    }
+
+    /// Where the bytes still in use begin.
+    fn byte_tail(&self) -> u32 {
+        if self.released == self.head {
+            return self.byte_head;
+        }
+        let last_released = self.released.wrapping_sub(1);
+        self.byte_ends[self.index(last_released)]
+    }
+
+    #[inline]
+    fn publish(&mut self, control: Control, words: &[u64]) {
+        debug_assert!(words.len() <= SHORT_WORDS);
+        let index = self.index(self.head);
+        self.byte_ends[index] = self.byte_head;
+        self.ring.publish(self.head, control, words);
+        self.head = self.head.wrapping_add(1);
+    }
+
+    #[inline]
+    fn index(&self, position: u32) -> usize {
+        (position & (self.ring.shape.slots() - 1)) as usize
+    }
+}

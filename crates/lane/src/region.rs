@@ -1,0 +1,293 @@
+//! A piece of memory that a lane lives in: heap memory, or a mapping shared with another process.
+//!
+//! All of this crate's unsafe code is here. Two views of a region are given: atomic words, and byte copies.
+//! The lane's protocol orders the copies: a byte is written before the control word that announces it is
+//! stored with release, and read after that word was loaded with acquire.
+//!
+//! A process that breaks the protocol may change bytes while they are read. Words are read atomically, so
+//! that is harmless for them; a byte copy then yields other bytes, which the reader treats as foreign
+//! input anyway. References to a region's bytes are never made.
+#![allow(unsafe_code)]
+
+#[cfg(not(loom))]
+pub use memory::Region;
+#[cfg(loom)]
+pub use model::Region;
+
+#[cfg(not(loom))]
+mod memory {
+    use crate::layout::LINE;
+    use crate::sync::{Arc, AtomicU32, AtomicU64};
+    use core::any::Any;
+    use core::fmt;
+    use core::ptr::NonNull;
+    use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+
+    /// Arenas rely on their memory beginning at a page.
+    const PAGE: usize = 4096;
+
+    /// A piece of memory, and what keeps it alive. Cloning gives another handle on the same memory.
+    #[derive(Clone)]
+    pub struct Region {
+        base: NonNull<u8>,
+        len: usize,
+        _keep: Arc<dyn Any + Send + Sync>,
+    }
+
+    // SAFETY: a region is a pointer into memory that `_keep`, itself Send and Sync, keeps alive; all access
+    // is by atomics or by byte copies whose order the lane's protocol establishes between threads.
+    unsafe impl Send for Region {}
+    // SAFETY: as above; no method gives out a reference to non-atomic memory.
+    unsafe impl Sync for Region {}
+
+    impl Region {
+        /// Fresh zeroed heap memory, rounded up to whole cache lines. A page or more begins at a page.
+        ///
+        /// # Panics
+        ///
+        /// If the size overflows.
+        #[must_use]
+        pub fn heap(len: usize) -> Self {
+            let len = len.div_ceil(LINE).max(1) * LINE;
+            let align = if len >= PAGE { PAGE } else { LINE };
+            let layout =
+                Layout::from_size_align(len, align).expect("a region fits the address space");
+            // SAFETY: the size is not zero.
+            let Some(base) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
+                handle_alloc_error(layout)
+            };
+            Self {
+                base,
+                len,
+                _keep: Arc::new(Heap { base, layout }),
+            }
+        }
+
+        /// The memory at `base`, which lives as long as `keep`.
+        ///
+        /// # Safety
+        ///
+        /// `base` is aligned to 64 bytes; `len` bytes from it stay readable while `keep` lives, and are
+        /// also writable if a method that stores is ever called. Nobody holds a Rust reference to them.
+        ///
+        /// # Panics
+        ///
+        /// If `base` is not aligned.
+        #[must_use]
+        pub unsafe fn from_raw(
+            base: NonNull<u8>,
+            len: usize,
+            keep: Arc<dyn Any + Send + Sync>,
+        ) -> Self {
+            assert!(
+                base.as_ptr().addr() % LINE == 0,
+                "a region starts at a cache line"
+            );
+            Self {
+                base,
+                len,
+                _keep: keep,
+            }
+        }
+
+        /// The part of this region from `offset` on, `len` bytes long.
+        ///
+        /// # Panics
+        ///
+        /// If the part does not lie inside the region or does not start at a cache line.
+        #[must_use]
+        pub fn part(&self, offset: usize, len: usize) -> Self {
+            assert!(
+                offset % LINE == 0 && offset <= self.len && len <= self.len - offset,
+                "part lies inside"
+            );
+            // SAFETY: offset <= len, so the result points into the same allocation or one past its end.
+            let base = unsafe { self.base.add(offset) };
+            Self {
+                base,
+                len,
+                _keep: Arc::clone(&self._keep),
+            }
+        }
+
+        /// Length in bytes.
+        #[must_use]
+        #[allow(clippy::len_without_is_empty, reason = "an empty region has no use")]
+        pub fn len(&self) -> usize {
+            self.len
+        }
+
+        /// The address of the first byte.
+        #[must_use]
+        pub fn base(&self) -> NonNull<u8> {
+            self.base
+        }
+
+        /// The 8-byte word at word index `index`.
+        ///
+        /// # Panics
+        ///
+        /// If the index lies outside.
+        #[inline]
+        #[must_use]
+        pub fn word(&self, index: usize) -> &AtomicU64 {
+            assert!(index < self.len / 8);
+            // SAFETY: the index was checked, the base is aligned to 64, the memory lives as long as `self`,
+            // and all access to words is atomic.
+            unsafe { self.base.cast::<AtomicU64>().add(index).as_ref() }
+        }
+
+        /// The eight words of the line that starts at word index `index`.
+        #[inline]
+        pub(crate) fn line(&self, index: usize) -> &[AtomicU64; 8] {
+            assert!(index % 8 == 0 && index + 8 <= self.len / 8);
+            // SAFETY: as in `word`, for eight words whose indices were checked.
+            unsafe { self.base.cast::<AtomicU64>().add(index).cast().as_ref() }
+        }
+
+        /// The 4-byte word at 4-byte index `index`.
+        ///
+        /// # Panics
+        ///
+        /// If the index lies outside.
+        #[inline]
+        #[must_use]
+        pub fn word32(&self, index: usize) -> &AtomicU32 {
+            assert!(index < self.len / 4);
+            // SAFETY: as in `word`.
+            unsafe { self.base.cast::<AtomicU32>().add(index).as_ref() }
+        }
+
+        /// Copies `source` into the region at `offset`.
+        ///
+        /// # Panics
+        ///
+        /// If it does not fit.
+        #[inline]
+        pub fn copy_in(&self, offset: usize, source: &[u8]) {
+            assert!(
+                offset <= self.len && source.len() <= self.len - offset,
+                "copy lies inside"
+            );
+            // SAFETY: the range was checked; `source` is a Rust reference, so it does not overlap memory that
+            // nobody may hold references to.
+            unsafe {
+                self.base
+                    .add(offset)
+                    .copy_from_nonoverlapping(NonNull::from(source).cast(), source.len())
+            }
+        }
+
+        /// Copies from the region at `offset` into `target`.
+        ///
+        /// # Panics
+        ///
+        /// If it reaches beyond the region.
+        #[inline]
+        pub fn copy_out(&self, offset: usize, target: &mut [u8]) {
+            assert!(
+                offset <= self.len && target.len() <= self.len - offset,
+                "copy lies inside"
+            );
+            // SAFETY: as in `copy_in`.
+            unsafe {
+                self.base
+                    .add(offset)
+                    .copy_to_nonoverlapping(NonNull::from(&mut *target).cast(), target.len())
+            }
+        }
+    }
+
+    /// Heap memory owned as a pointer: a `Box` would claim that nobody else writes to it.
+    struct Heap {
+        base: NonNull<u8>,
+        layout: Layout,
+    }
+
+    // SAFETY: the memory is only freed through this value, and accessed only through regions.
+    unsafe impl Send for Heap {}
+    // SAFETY: as above.
+    unsafe impl Sync for Heap {}
+
+    impl Drop for Heap {
+        fn drop(&mut self) {
+            // SAFETY: the memory came from `alloc_zeroed` with this layout, and the last region that used it is gone.
+            unsafe { dealloc(self.base.as_ptr(), self.layout) };
+        }
+    }
+
+    impl fmt::Debug for Region {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.debug_struct("Region").field("len", &self.len).finish()
+        }
+    }
+}
+
+#[cfg(loom)]
+#[allow(
+    missing_docs,
+    reason = "the methods are documented where they are real"
+)]
+mod model {
+    use crate::sync::{Arc, AtomicU32, AtomicU64};
+    use loom::cell::UnsafeCell;
+
+    /// The region of a loom model: words and bytes are separate, so that loom can follow each of them.
+    #[derive(Clone, Debug)]
+    pub struct Region(Arc<Model>);
+
+    #[derive(Debug)]
+    struct Model {
+        lines: Vec<[AtomicU64; 8]>,
+        halves: Vec<AtomicU32>,
+        bytes: Vec<UnsafeCell<u8>>,
+    }
+
+    // SAFETY: loom checks the accesses to `bytes` in every interleaving it runs.
+    unsafe impl Send for Model {}
+    // SAFETY: as above.
+    unsafe impl Sync for Model {}
+
+    impl Region {
+        pub fn heap(len: usize) -> Self {
+            Self(Arc::new(Model {
+                lines: (0..len.div_ceil(64))
+                    .map(|_| core::array::from_fn(|_| AtomicU64::new(0)))
+                    .collect(),
+                halves: (0..4.min(len / 4)).map(|_| AtomicU32::new(0)).collect(),
+                bytes: (0..len).map(|_| UnsafeCell::new(0)).collect(),
+            }))
+        }
+
+        pub fn len(&self) -> usize {
+            self.0.bytes.len()
+        }
+
+        pub fn word(&self, index: usize) -> &AtomicU64 {
+            &self.0.lines[index / 8][index % 8]
+        }
+
+        pub(crate) fn line(&self, index: usize) -> &[AtomicU64; 8] {
+            assert!(index % 8 == 0);
+            &self.0.lines[index / 8]
+        }
+
+        pub fn word32(&self, index: usize) -> &AtomicU32 {
+            &self.0.halves[index]
+        }
+
+        pub fn copy_in(&self, offset: usize, source: &[u8]) {
+            for (cell, byte) in self.0.bytes[offset..].iter().zip(source) {
+                // SAFETY: loom reports an access that is not ordered.
+                cell.with_mut(|cell| unsafe { *cell = *byte });
+            }
+        }
+
+        pub fn copy_out(&self, offset: usize, target: &mut [u8]) {
+            for (cell, byte) in self.0.bytes[offset..].iter().zip(target) {
+                // SAFETY: loom reports an access that is not ordered.
+                cell.with(|cell| unsafe { *byte = *cell });
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The two regions of a lane with their shape, and what both kinds of sender do with them.
+
+use crate::consumer::Consumer;
+use crate::layout::{Control, Extent, Kind, SHORT_MAX, SHORT_WORDS, Shape};
+use crate::producer::Producer;
+use crate::region::Region;
+use crate::shared::SharedProducer;
+use crate::steps::step;
+use crate::sync::{Ordering, fence};
+
+/// Why a lane did not take a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The receiver has not read far enough yet. Try again later.
+    #[error("the lane is full")]
+    Full,
+    /// The message is longer than this kind of message may be.
+    #[error("the message is too long for the lane")]
+    TooLong,
+    /// The receiver's position makes no sense: the lane cannot be used any more.
+    #[error("the receiver wrote an impossible position")]
+    Corrupt,
+}
+
+/// Why a lane cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaneError {
+    /// The sender wrote a control word or an extent that makes no sense.
+    #[error("the sender wrote an impossible slot")]
+    Corrupt,
+    /// The memory given is too small for the shape.
+    #[error("the memory is too small for the lane's shape")]
+    TooSmall,
+}
+
+/// A message in parts, joined while it is copied into a lane.
+pub trait Parts {
+    /// Length of all parts together.
+    fn len(&self) -> usize;
+    /// Whether there is nothing in them.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Calls `take` with each part in order; together they are as long as [`len`](Self::len) says.
+    fn each(&self, take: impl FnMut(&[u8]));
+}
+
+impl<P: Parts> Parts for &P {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+
+    fn each(&self, take: impl FnMut(&[u8])) {
+        (**self).each(take);
+    }
+}
+
+impl<T: AsRef<[u8]>, const N: usize> Parts for [T; N] {
+    fn len(&self) -> usize {
+        self.iter().map(|part| part.as_ref().len()).sum()
+    }
+
+    fn each(&self, take: impl FnMut(&[u8])) {
+        self.iter().map(AsRef::as_ref).for_each(take);
+    }
+}
+
+/// The memory of one lane. Make one [`Producer`] or [`SharedProducer`] and one [`Consumer`] of it.
+#[derive(Clone, Debug)]
+pub struct Ring {
+    pub(crate) sender: Region,
+    pub(crate) receiver: Region,
+    pub(crate) shape: Shape,
+}
+
+impl Ring {
+    /// A lane in the given memory, which must be zeroed when the lane is new.
+    ///
+    /// # Errors
+    ///
+    /// [`LaneError::TooSmall`] if a region does not hold the shape.
+    pub fn new(sender: Region, receiver: Region, shape: Shape) -> Result<Self, LaneError> {
+        if sender.len() < shape.sender_bytes() || receiver.len() < Shape::RECEIVER_BYTES {
+            return Err(LaneError::TooSmall);
+        }
+        Ok(Self {
+            sender,
+            receiver,
+            shape,
+        })
+    }
+
+    /// A new lane in heap memory.
+    #[must_use]
+    pub fn heap(shape: Shape) -> Self {
+        let sender = Region::heap(shape.sender_bytes());
+        Self {
+            sender,
+            receiver: Region::heap(Shape::RECEIVER_BYTES),
+            shape,
+        }
+    }
+
+    /// The sending end for one thread.
+    #[must_use]
+    pub fn producer(self) -> Producer {
+        Producer::new(self)
+    }
+
+    /// The sending end for many threads of a process.
+    #[must_use]
+    pub fn shared_producer(self) -> SharedProducer {
+        SharedProducer::new(self)
+    }
+
+    /// The receiving end, for senders that do not sleep when the lane is full.
+    #[must_use]
+    pub fn consumer(self) -> Consumer {
+        self.consumer_calling(|_| ())
+    }
+
+    /// The receiving end. `call` raises and wakes the bell of a sender that waits for room.
+    #[must_use]
+    pub fn consumer_calling(self, call: impl Fn(u32) + Send + Sync + 'static) -> Consumer {
+        Consumer::new(self, Box::new(call))
+    }
+
+    /// The memory that the sender writes.
+    #[must_use]
+    pub fn sender_memory(&self) -> &Region {
+        &self.sender
+    }
+
+    /// The memory that the receiver writes.
+    #[must_use]
+    pub fn receiver_memory(&self) -> &Region {
+        &self.receiver
+    }
+
+    /// The longest eager message of this lane.
+    #[must_use]
+    pub fn eager_max(&self) -> usize {
+        self.shape.eager_max()
+    }
+
+    /// Sender: the receiver shall call `bell` when there is room. Try again after this, before sleeping.
+    pub fn wait_for_room(&self, bell: u32) {
+        self.sender.word32(0).store(bell + 1, Ordering::Relaxed);
+        // Pairs with the fence in `waiting_sender`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Sender: the receiver need not call any more.
+    pub fn stop_waiting_for_room(&self) {
+        self.sender.word32(0).store(0, Ordering::Relaxed);
+    }
+
+    /// Receiver, after telling its position: the bell of a sender that waits for room.
+    pub(crate) fn waiting_sender(&self) -> Option<u32> {
+        // Pairs with the fence in `wait_for_room`.
+        fence(Ordering::SeqCst);
+        self.sender.word32(0).load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Whether the slot at `position` is announced.
+    #[inline]
+    pub(crate) fn is_announced(&self, position: u32) -> bool {
+        let line = self.sender.line(self.shape.slot_word(position));
+        // Acquire pairs with the release in `publish`.
+        Control::announces(line[SHORT_WORDS].load(Ordering::Acquire), position)
+    }
+
+    /// How many slots the receiver has read, checked against the slots sent so far.
+    #[inline]
+    pub(crate) fn released(&self, head: u32) -> Result<u32, Refused> {
+        // Acquire pairs with the receiver's release in `Holds::publish`: its reads of the slots are over.
+        let released = self.receiver.word(0).load(Ordering::Acquire) as u32;
+        if head.wrapping_sub(released) > self.shape.slots() {
+            Err(Refused::Corrupt)
+        } else {
+            Ok(released)
+        }
+    }
+
+    /// As `released`, for a `head` that another sender and the receiver may have passed: then `None`.
+    #[inline]
+    pub(crate) fn released_unless_stale(&self, head: u32) -> Result<Option<u32>, Refused> {
+        let released = self.receiver.word(0).load(Ordering::Acquire) as u32;
+        let behind = head.wrapping_sub(released);
+        if behind <= self.shape.slots() {
+            return Ok(Some(released));
+        }
+        // Ahead of an old head, by less than half the number space.
+        if behind > u32::MAX / 2 {
+            Ok(None)
+        } else {
+            Err(Refused::Corrupt)
+        }
+    }
+
+    /// Writes and announces the slot at `position`, which the caller owns.
+    #[inline]
+    pub(crate) fn publish(&self, position: u32, control: Control, words: &[u64]) {
+        step("lane.publish.before");
+        let line = self.sender.line(self.shape.slot_word(position));
+        for (to, from) in line.iter().zip(words) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        step("lane.publish.payload");
+        // Release pairs with the receiver's acquire in `Consumer::poll`: payload before announcement.
+        line[SHORT_WORDS].store(control.encode(position), Ordering::Release);
+        step("lane.publish.after");
+    }
+
+    /// Copies `parts` to `offset` in the byte ring, one after the other. Parts that are longer than they said
+    /// may overwrite this sender's own later messages, never other memory.
+    pub(crate) fn write_bytes(&self, offset: u32, parts: impl Parts) {
+        step("lane.bytes.before");
+        let mut at = self.shape.bytes_offset() + offset as usize;
+        parts.each(|part| {
+            self.sender.copy_in(at, part);
+            at += part.len();
+        });
+        step("lane.bytes.after");
+    }
+}
+
+/// Where an eager message of `len` bytes goes when the byte ring is used from `tail` to `head`: its extent
+/// and the new head. A message never wraps: it starts anew at the front when the rest is too short.
+#[inline]
+pub(crate) fn place(shape: Shape, head: u32, tail: u32, len: u32) -> Option<(Extent, u32)> {
+    let start = head & (shape.bytes() - 1);
+    let rest = shape.bytes() - start;
+    let skip = if len > rest { rest } else { 0 };
+    // A thread that shares the lane may hold an old head with a new tail; its claim fails in any case.
+    let used = head.wrapping_sub(tail);
+    if used.saturating_add(skip + len) > shape.bytes() {
+        return None;
+    }
+    let offset = if skip == 0 { start } else { 0 };
+    Some((Extent { offset, len }, head.wrapping_add(skip + len)))
+}
+
+/// The control word and payload words of a short message.
+#[inline]
+pub(crate) fn short_slot(tag: u16, payload: &[u8]) -> Option<(Control, [u64; SHORT_WORDS])> {
+    if payload.len() > SHORT_MAX {
+        return None;
+    }
+    let mut words = [0; SHORT_WORDS];
+    for (word, chunk) in words.iter_mut().zip(payload.chunks(8)) {
+        *word = match <[u8; 8]>::try_from(chunk) {
+            Ok(whole) => u64::from_ne_bytes(whole),
+            Err(_) => {
+                let mut padded = [0; 8];
+                padded[..chunk.len()].copy_from_slice(chunk);
+                u64::from_ne_bytes(padded)
+            }
+        };
+    }
+    Some((
+        Control {
+            kind: Kind::Short,
+            len: payload.len() as u8,
+            tag,
+        },
+        words,
+    ))
+}

@@ -1,0 +1,188 @@
+//! The sending end of a lane for many threads of one process.
+//!
+//! A thread claims a slot, and bytes if it needs them, by one compare-and-swap on a private word; it
+//! then writes and announces its slot as a single sender would. The receiver takes slots in the order in which they
+//! were claimed, so a slot that is announced late holds back those behind it: see [`Published::following`].
+
+use crate::layout::{Control, Extent, Kind, SHORT_WORDS};
+use crate::ring::{Parts, Refused, Ring, place, short_slot};
+use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
+
+/// The sending end of a lane, shared by threads of one process.
+///
+/// The first payload word of every slot is the caller's address word `to`.
+#[derive(Clone, Debug)]
+pub struct SharedProducer {
+    ring: Ring,
+    claims: Arc<Claims>,
+}
+
+/// | field | writer | reader | ordering |
+/// | --- | --- | --- | --- |
+/// | `heads` | any sender, by compare-and-swap | any sender | acquire / release: a claim sees the claims before it |
+/// | `byte_ends[i]` | the sender that claimed slot i | senders that see slot i released | relaxed: ordered by announce (release), the receiver's acquire, its release and our acquire of `released` |
+#[derive(Debug)]
+struct Claims {
+    /// Slots claimed (upper half) and bytes claimed (lower half), both modulo 2³².
+    heads: AtomicU64,
+    byte_ends: Box<[AtomicU32]>,
+}
+
+/// A slot that was just announced.
+#[derive(Debug)]
+pub struct Published<'a> {
+    ring: &'a Ring,
+    position: u32,
+}
+
+impl SharedProducer {
+    /// Bytes of a short message on a shared lane: a slot less the address word.
+    pub const SHORT_MAX: usize = 48;
+
+    pub(crate) fn new(ring: Ring) -> Self {
+        let byte_ends = (0..ring.shape.slots()).map(|_| AtomicU32::new(0)).collect();
+        Self {
+            ring,
+            claims: Arc::new(Claims {
+                heads: AtomicU64::new(0),
+                byte_ends,
+            }),
+        }
+    }
+
+    /// Sends up to [`Self::SHORT_MAX`] bytes in one slot.
+    ///
+    /// # Errors
+    ///
+    /// As [`Producer::try_short`](crate::Producer::try_short).
+    #[inline]
+    pub fn try_short(&self, tag: u16, to: u64, payload: &[u8]) -> Result<Published<'_>, Refused> {
+        if payload.len() > Self::SHORT_MAX {
+            return Err(Refused::TooLong);
+        }
+        let (mut control, payload_words) = short_slot(tag, payload).ok_or(Refused::TooLong)?;
+        control.len += 8;
+        let mut words = [to; SHORT_WORDS];
+        words[1..].copy_from_slice(&payload_words[..SHORT_WORDS - 1]);
+        let (position, _) = self.claim(None)?;
+        Ok(self.publish(position, control, &words[..1 + payload.len().div_ceil(8)]))
+    }
+
+    /// Sends `parts`, joined, through the byte ring.
+    ///
+    /// # Errors
+    ///
+    /// As [`Producer::try_eager`](crate::Producer::try_eager).
+    pub fn try_eager(
+        &self,
+        tag: u16,
+        to: u64,
+        parts: impl Parts,
+    ) -> Result<Published<'_>, Refused> {
+        let len = parts.len();
+        if len > self.ring.eager_max() {
+            return Err(Refused::TooLong);
+        }
+        let (position, extent) = self.claim(Some(len as u32))?;
+        self.ring.write_bytes(extent.offset, parts);
+        Ok(self.publish(
+            position,
+            Control {
+                kind: Kind::Eager,
+                len: 0,
+                tag,
+            },
+            &[to, extent.encode()],
+        ))
+    }
+
+    /// The lane's memory.
+    #[must_use]
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Claims a slot, and `bytes` bytes if asked for.
+    #[inline]
+    fn claim(&self, bytes: Option<u32>) -> Result<(u32, Extent), Refused> {
+        // The heads are read before the receiver's position and `byte_ends`: if another sender reuses the
+        // slot whose end we read below, it moved the heads first and our exchange fails.
+        let mut heads = self.claims.heads.load(Ordering::Acquire);
+        loop {
+            let (head, byte_head) = ((heads >> 32) as u32, heads as u32);
+            let Some(released) = self.ring.released_unless_stale(head)? else {
+                // The head is read anew; if it did not move, the receiver claims to have read the future.
+                let now = self.claims.heads.load(Ordering::Acquire);
+                if now == heads {
+                    return Err(Refused::Corrupt);
+                }
+                heads = now;
+                continue;
+            };
+            if head.wrapping_sub(released) >= self.ring.shape.slots() {
+                return Err(Refused::Full);
+            }
+            let (extent, byte_head) = match bytes {
+                None => (Extent { offset: 0, len: 0 }, byte_head),
+                Some(len) => {
+                    let tail = self.byte_tail(released, head, byte_head);
+                    place(self.ring.shape, byte_head, tail, len).ok_or(Refused::Full)?
+                }
+            };
+            let next = u64::from(head.wrapping_add(1)) << 32 | u64::from(byte_head);
+            match self.claims.heads.compare_exchange_weak(
+                heads,
+                next,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => {
+                    self.claims.byte_ends[self.index(head)].store(byte_head, Ordering::Relaxed);
+                    return Ok((head, extent));
+                }
+                Err(now) => heads = now,
+            }
+        }
+    }
+
+    fn byte_tail(&self, released: u32, head: u32, byte_head: u32) -> u32 {
+        if released == head {
+            return byte_head;
+        }
+        self.claims.byte_ends[self.index(released.wrapping_sub(1))].load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn publish(&self, position: u32, control: Control, words: &[u64]) -> Published<'_> {
+        self.ring.publish(position, control, words);
+        Published {
+            ring: &self.ring,
+            position,
+        }
+    }
+
+    #[inline]
+    fn index(&self, position: u32) -> usize {
+        (position & (self.ring.shape.slots() - 1)) as usize
+    }
+}
+
+impl Published<'_> {
+    /// The address word of the next slot, if a thread that claimed later has announced it already.
+    ///
+    /// Its sender may have woken a receiver that then found our slot still missing and slept again: whoever
+    /// closes such a gap wakes the receivers behind it. Call after the fence of
+    /// [`call_after_publish`](crate::call_after_publish), until `None`.
+    #[inline]
+    #[must_use]
+    pub fn following(&mut self) -> Option<u64> {
+        let next = self.position.wrapping_add(1);
+        let line = self.ring.sender.line(self.ring.shape.slot_word(next));
+        // Acquire pairs with the release of the thread that announced it.
+        if !Control::announces(line[SHORT_WORDS].load(Ordering::Acquire), next) {
+            return None;
+        }
+        self.position = next;
+        Some(line[0].load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,365 @@
+//! The lane suite: what every memory that carries lanes must pass. The including test file provides
+//! `lane(shape)`, which gives the sender's and the receiver's view of one fresh lane.
+
+use super::lane;
+use mizzen_lane::{Arrival, Consumer, LaneError, Producer, Refused, SHORT_MAX, Shape};
+
+const SHAPE: Shape = Shape::new(16, 4096);
+
+fn open() -> (Producer, Consumer) {
+    let (sender, receiver) = lane(SHAPE);
+    (sender.producer(), receiver.consumer())
+}
+
+fn bytes_of(arrival: Arrival) -> Vec<u8> {
+    match arrival {
+        Arrival::Short(short) => short.bytes().to_vec(),
+        Arrival::Eager(eager) => {
+            let mut bytes = vec![0; eager.len()];
+            eager.copy_out(0, &mut bytes);
+            bytes
+        }
+        Arrival::Closed => panic!("the lane is open"),
+    }
+}
+
+fn next(consumer: &mut Consumer) -> Vec<u8> {
+    bytes_of(
+        consumer
+            .poll()
+            .expect("the sender is honest")
+            .expect("a message is there"),
+    )
+}
+
+/// Bytes that differ by message and by place, so that a torn or shifted message is seen.
+fn pattern(number: u64, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| {
+            (number
+                .wrapping_mul(0x9e37_79b9)
+                .wrapping_add(at as u64 * 31)
+                >> 3) as u8
+        })
+        .collect()
+}
+
+#[test]
+fn a_new_lane_is_empty() {
+    let (_producer, mut consumer) = open();
+    assert!(!consumer.is_ready());
+    assert!(consumer.poll().unwrap().is_none());
+}
+
+#[test]
+fn every_short_length_arrives_as_sent() {
+    let (mut producer, mut consumer) = open();
+    for len in 0..=SHORT_MAX {
+        producer.try_short(len as u16, &pattern(7, len)).unwrap();
+        assert!(consumer.is_ready());
+        assert_eq!(next(&mut consumer), pattern(7, len));
+    }
+}
+
+#[test]
+fn only_the_message_that_was_asked_for_is_taken_exactly() {
+    let (mut producer, mut consumer) = open();
+    for len in 0..=SHORT_MAX {
+        let message = pattern(3, len);
+        producer.try_short(5, &message).unwrap();
+        let mut target = vec![0; len];
+        assert!(!consumer.poll_exact(4, &mut target), "another tag");
+        assert!(
+            !consumer.poll_exact(5, &mut vec![0; len + 1]),
+            "another length"
+        );
+        assert!(consumer.poll_exact(5, &mut target));
+        assert_eq!(target, message);
+        assert!(!consumer.poll_exact(5, &mut target), "it is taken once");
+    }
+    producer.try_eager(5, 0, [[1; 8]]).unwrap();
+    assert!(!consumer.poll_exact(5, &mut [0; 8]), "not a short one");
+}
+
+#[test]
+fn a_short_message_beyond_the_slot_is_refused() {
+    let (mut producer, _consumer) = open();
+    assert_eq!(
+        producer.try_short(0, &[0; SHORT_MAX + 1]),
+        Err(Refused::TooLong)
+    );
+}
+
+#[test]
+fn an_eager_message_beyond_the_limit_is_refused() {
+    let (mut producer, _consumer) = open();
+    let long = vec![0; SHAPE.eager_max() + 1];
+    assert_eq!(producer.try_eager(0, 0, [&long]), Err(Refused::TooLong));
+}
+
+#[test]
+fn parts_of_an_eager_message_are_joined() {
+    let (mut producer, mut consumer) = open();
+    producer
+        .try_eager(0, 0, ["one", "", ", two", ", three"])
+        .unwrap();
+    assert_eq!(next(&mut consumer), b"one, two, three");
+}
+
+#[test]
+fn an_empty_eager_message_arrives() {
+    let (mut producer, mut consumer) = open();
+    producer.try_eager(3, 9, [b""]).unwrap();
+    let Some(Arrival::Eager(eager)) = consumer.poll().unwrap() else {
+        panic!("an eager message was sent")
+    };
+    assert!(eager.is_empty());
+    assert_eq!((eager.tag, eager.to), (3, 9));
+}
+
+#[test]
+fn a_full_lane_refuses_and_takes_again_after_reading() {
+    let (mut producer, mut consumer) = open();
+    for number in 0..16u8 {
+        producer.try_short(0, &[number]).unwrap();
+    }
+    assert_eq!(producer.try_short(0, &[16]), Err(Refused::Full));
+    for number in 0..16u8 {
+        assert_eq!(next(&mut consumer), [number]);
+    }
+    producer.try_short(0, &[16]).unwrap();
+    assert_eq!(next(&mut consumer), [16]);
+}
+
+#[test]
+fn a_full_byte_ring_refuses_and_takes_again_after_dropping() {
+    let (mut producer, mut consumer) = open();
+    let message = pattern(1, SHAPE.eager_max());
+    for _ in 0..4 {
+        producer.try_eager(0, 0, [&message]).unwrap();
+    }
+    assert_eq!(producer.try_eager(0, 0, [b"x"]), Err(Refused::Full));
+    let held = consumer.poll().unwrap().unwrap();
+    assert_eq!(
+        producer.try_eager(0, 0, [b"x"]),
+        Err(Refused::Full),
+        "a message in hand keeps its bytes"
+    );
+    drop(held);
+    producer.try_eager(0, 0, [b"x"]).unwrap();
+}
+
+#[test]
+fn short_and_eager_messages_keep_one_order() {
+    let (mut producer, mut consumer) = open();
+    for number in 0..1000u64 {
+        let message = pattern(number, (number as usize * 37) % 700);
+        if message.len() <= SHORT_MAX {
+            producer.try_short(0, &message).unwrap();
+        } else {
+            producer.try_eager(0, 0, [&message]).unwrap();
+        }
+        assert_eq!(next(&mut consumer), message);
+    }
+}
+
+#[test]
+fn messages_in_hand_may_be_dropped_in_any_order() {
+    let (mut producer, mut consumer) = open();
+    for round in 0..200u64 {
+        let messages: Vec<_> = (0..4).map(|n| pattern(round * 4 + n, 900)).collect();
+        for message in &messages {
+            producer.try_eager(0, 0, [message]).unwrap();
+        }
+        let mut held: Vec<_> = (0..4).map(|_| consumer.poll().unwrap().unwrap()).collect();
+        for (take, index) in [2usize, 0, 1, 0].into_iter().zip([2usize, 0, 3, 1]) {
+            let arrival = held.remove(take.min(held.len() - 1));
+            let bytes = bytes_of(arrival);
+            assert!(messages.contains(&bytes), "round {round}, drop {index}");
+        }
+    }
+}
+
+#[test]
+fn short_messages_pass_one_in_hand_until_the_lane_is_full() {
+    let (mut producer, mut consumer) = open();
+    producer.try_eager(0, 0, [b"held"]).unwrap();
+    let held = consumer.poll().unwrap().unwrap();
+    for number in 0..15u8 {
+        producer.try_short(0, &[number]).unwrap();
+        assert_eq!(next(&mut consumer), [number]);
+    }
+    assert_eq!(producer.try_short(0, b"x"), Err(Refused::Full));
+    assert_eq!(bytes_of(held), b"held");
+    producer.try_short(0, b"x").unwrap();
+}
+
+#[test]
+fn a_close_is_seen_after_what_was_sent_before() {
+    let (mut producer, mut consumer) = open();
+    producer.try_short(0, b"last").unwrap();
+    producer.try_close().unwrap();
+    assert_eq!(next(&mut consumer), b"last");
+    assert!(matches!(consumer.poll().unwrap(), Some(Arrival::Closed)));
+    assert!(consumer.poll().unwrap().is_none());
+}
+
+#[test]
+fn many_threads_share_a_lane_in_their_own_order() {
+    const THREADS: u64 = 4;
+    const EACH: u64 = 20_000;
+    let (sender, receiver) = lane(Shape::new(64, 16384));
+    let producer = sender.shared_producer();
+    let mut consumer = receiver.consumer();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let producer = producer.clone();
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    let payload = [thread.to_ne_bytes(), number.to_ne_bytes()].concat();
+                    let filler = pattern(number, if number % 3 == 0 { 200 } else { 8 });
+                    loop {
+                        let sent = if filler.len() > 32 {
+                            producer.try_eager(0, thread, [&payload, &filler]).map(drop)
+                        } else {
+                            producer
+                                .try_short(0, thread, &[&payload[..], &filler].concat())
+                                .map(drop)
+                        };
+                        match sent {
+                            Ok(()) => break,
+                            Err(refused) => assert_eq!(refused, Refused::Full),
+                        }
+                        std::thread::yield_now();
+                    }
+                }
+            });
+        }
+        let mut expected = [0u64; THREADS as usize];
+        for _ in 0..THREADS * EACH {
+            let (to, bytes) = loop {
+                match consumer.poll().unwrap() {
+                    Some(Arrival::Short(short)) => {
+                        break (short.to(), short.bytes_after_address().to_vec());
+                    }
+                    Some(arrival @ Arrival::Eager(_)) => {
+                        let Arrival::Eager(eager) = &arrival else {
+                            unreachable!("matched above")
+                        };
+                        break (eager.to, bytes_of(arrival));
+                    }
+                    Some(Arrival::Closed) => panic!("nobody closed"),
+                    None => std::thread::yield_now(),
+                }
+            };
+            let number = expected[to as usize];
+            assert_eq!(bytes[..8], to.to_ne_bytes());
+            assert_eq!(bytes[8..16], number.to_ne_bytes());
+            assert_eq!(
+                bytes[16..],
+                pattern(number, if number % 3 == 0 { 200 } else { 8 })
+            );
+            expected[to as usize] += 1;
+        }
+    });
+}
+
+#[test]
+fn a_million_messages_cross_threads_unharmed() {
+    const COUNT: u64 = 1_000_000;
+    let (sender, receiver) = lane(Shape::new(64, 16384));
+    let (mut producer, mut consumer) = (sender.producer(), receiver.consumer());
+    let len = |number: u64| {
+        if number % 16 == 0 {
+            100 + (number % 3000) as usize
+        } else {
+            8 + (number % 49) as usize
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for number in 0..COUNT {
+                let mut message = vec![number as u8; len(number)];
+                message[..8].copy_from_slice(&number.to_ne_bytes());
+                loop {
+                    let sent = if message.len() <= SHORT_MAX {
+                        producer.try_short(0, &message)
+                    } else {
+                        producer.try_eager(0, 0, [&message])
+                    };
+                    if sent.is_ok() {
+                        break;
+                    }
+                    std::thread::yield_now();
+                }
+            }
+        });
+        for number in 0..COUNT {
+            let bytes = loop {
+                match consumer.poll().unwrap() {
+                    Some(arrival) => break bytes_of(arrival),
+                    None => std::thread::yield_now(),
+                }
+            };
+            assert_eq!(bytes.len(), len(number));
+            assert_eq!(bytes[..8], number.to_ne_bytes());
+            assert!(bytes[8..].iter().all(|byte| *byte == number as u8));
+        }
+    });
+}
+
+#[test]
+fn the_rest_of_the_position_space_works_too() {
+    // The slot count divides 2^32, so positions wrap cleanly; half a million laps of a tiny lane stay exact.
+    let (sender, receiver) = lane(Shape::new(2, 64));
+    let (mut producer, mut consumer) = (sender.producer(), receiver.consumer());
+    for number in 0..1_000_000u64 {
+        producer.try_short(0, &number.to_ne_bytes()).unwrap();
+        assert_eq!(next(&mut consumer), number.to_ne_bytes());
+    }
+}
+
+#[test]
+fn a_sender_that_writes_nonsense_costs_it_the_lane_and_nothing_else() {
+    use std::sync::atomic::Ordering::Release;
+    for (kind, len, extent) in [
+        (0u64, 0u64, 0u64),
+        (9, 0, 0),
+        (1, 57, 0),
+        (1, 255, 0),
+        (2, 0, u64::MAX),
+        (2, 0, 4096 << 32 | 1),
+    ] {
+        let (sender, receiver) = lane(SHAPE);
+        let memory = sender.sender_memory().clone();
+        let mut consumer = receiver.consumer();
+        memory.word(9).store(extent, Release);
+        memory.word(15).store(1 | kind << 32 | len << 40, Release);
+        assert!(
+            matches!(consumer.poll(), Err(LaneError::Corrupt)),
+            "kind {kind}, length {len}, extent {extent}"
+        );
+        assert!(
+            matches!(consumer.poll(), Err(LaneError::Corrupt)),
+            "it stays so"
+        );
+    }
+}
+
+#[test]
+fn a_receiver_that_writes_nonsense_is_noticed() {
+    use std::sync::atomic::Ordering::Release;
+    for position in [17, 1000, u64::from(u32::MAX), u64::MAX] {
+        let (sender, receiver) = lane(SHAPE);
+        let mut producer = sender.producer();
+        for _ in 0..16 {
+            producer.try_short(0, b"x").unwrap();
+        }
+        receiver.receiver_memory().word(0).store(position, Release);
+        assert_eq!(
+            producer.try_short(0, b"x"),
+            Err(Refused::Corrupt),
+            "position {position}"
+        );
+    }
+}
