@@ -1,1 +1,27 @@
-//! Shared memory between processes of a host: segments, sockets that pass them, peer death
+//! Shared memory between processes of a host: segments, sockets that pass them, peer death.
+//!
+//! This is the operating system's part of lanes. It gives memory and descriptors; it does not know what a
+//! lane or a message is.
+//!
+//! - [`Segment`] and [`View`]: memory one process makes and others map, sealed so that the kernel keeps the promises.
+//! - [`Socket`]: packets with descriptors between two processes.
+//! - [`ProcessFd`]: a process by descriptor, so that its number being used again cannot deceive us.
+//! - [`futex`]: sleeping on a word of shared memory.
+//!
+//! Nothing here has a name in a file system: what a killed process held, the kernel takes back.
+//!
+//! Processes of one user on one host are one trust domain (ptrace can do anything). What is checked here
+//! contains faults; it is not a border against an attacker who is already that user.
+
+pub mod futex;
+mod process;
+mod region;
+mod segment;
+mod socket;
+
+pub use process::{ProcessError, ProcessFd};
+pub use region::{region_of_segment, region_of_view};
+pub use segment::{
+    Access, AttachError, Fault, MAX_SEGMENT, SealNames, Segment, SegmentError, View,
+};
+pub use socket::{MAX_FDS, MAX_PACKET, Received, Socket, SocketError};

@@ -1,0 +1,27 @@
+//! Segments and views as regions that lanes live in.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use mizzen_lane::Region;
+
+use crate::{Segment, View};
+
+/// The whole segment as a region, which keeps the segment alive.
+#[must_use]
+pub fn region_of_segment(segment: &Arc<Segment>) -> Region {
+    let keep = Arc::clone(segment);
+    // SAFETY: the mapping is aligned to a page, readable and writable, and lives as long as the segment, which the
+    // region keeps. A segment gives out no references to its memory.
+    unsafe { Region::from_raw(segment.as_ptr(), segment.len(), keep) }
+}
+
+/// The whole view as a region, which keeps the view alive. Storing to a region of a read-only view is a fault.
+#[must_use]
+pub fn region_of_view(view: View) -> Region {
+    let (base, len) = (view.as_ptr(), view.len());
+    // SAFETY: the mapping is aligned to a page, readable, and lives as long as the view, which the region keeps; its
+    // address does not change when the view is moved. Callers store only to views attached for writing: the
+    // receiver's view of a lane is never stored to, by the lane's layout.
+    unsafe { Region::from_raw(base, len, Arc::new(view)) }
+}
