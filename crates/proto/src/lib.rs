@@ -1,1 +1,29 @@
-//! Protocol logic of Mizzen as state machines: no IO, clock, thread or payload
+//! Protocol logic of Mizzen as state machines: no IO, clock, thread or payload.
+//!
+//! A driver moves *frames* (unasked, short, first in first out) and *bodies* (asked for, straight into
+//! place). This crate decides which; the engine of crate `mizzen` moves the bytes. `docs/wire.md` is the
+//! specification: every rule here cites its paragraph there, as `docs/wire.md §n`.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`boot`] | what launcher, agents and processes say to each other |
+//! | [`id`] | who and what: processes, mailboxes, offers, bodies, requests |
+//! | [`wire`] | frames as bytes |
+//! | [`credit`] | how much a peer may send to a mailbox unread |
+//! | [`link`] | one link to one peer: posts, offers, credits, leaving |
+//! | [`names`] | the names a process holds for the job, and those it remembers |
+//!
+//! Commands are verbs, input is `handle_*`, output is `poll_*`. A [`ProtocolError`] means that the peer
+//! broke a rule: it costs the peer its link and nothing else.
+
+#![forbid(unsafe_code)]
+
+pub mod boot;
+pub mod credit;
+mod error;
+pub mod id;
+pub mod link;
+pub mod names;
+pub mod wire;
+
+pub use error::{NameFault, ProtocolError};

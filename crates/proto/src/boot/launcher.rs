@@ -1,0 +1,432 @@
+//! What the launcher and an agent say to each other: frames of a byte stream.
+
+use super::codec::{Reader, Writer};
+use super::{
+    Death, DecodeError, FRAME_HEADER, MAX_ERROR, MAX_FRAME, MAX_LOCATOR, MAX_OUTPUT, MAX_WAITING,
+    Start, TooLarge, Unreachable,
+};
+
+/// From the launcher to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToAgent {
+    /// Start these processes. The first frame, and there is one.
+    Start(Box<Start>),
+    /// Pass this signal to your processes.
+    Signal {
+        /// Its number.
+        number: u8,
+        /// Who got it already.
+        origin: SignalOrigin,
+    },
+    /// The answer to [`Locate`](FromAgent::Locate).
+    Located {
+        /// Who was asked for.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+        /// Where it listens.
+        locator: String,
+    },
+    /// The other answer to [`Locate`](FromAgent::Locate).
+    Unreachable {
+        /// Who was asked for.
+        rank: u32,
+        /// Why.
+        reason: Unreachable,
+    },
+    /// A process failed and the job goes on: tell your processes.
+    Died {
+        /// Who.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+        /// Of what.
+        how: Death,
+    },
+    /// A process was started again: tell your processes.
+    Joined {
+        /// Who.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+    },
+    /// Start this process of yours, which died, again.
+    Restart {
+        /// Who.
+        rank: u32,
+        /// Which life this will be.
+        incarnation: u32,
+    },
+    /// End all your processes, report their ends, then end yourself.
+    Stop,
+}
+
+impl ToAgent {
+    /// Appends the frame, with its header, to `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`], and `out` is as it was.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
+        frame(out, |w| match self {
+            Self::Start(start) => {
+                w.u8(1);
+                start.encode(w)
+            }
+            Self::Signal { number, origin } => {
+                w.u8(2);
+                w.u8(*number);
+                w.u8(match origin {
+                    SignalOrigin::Terminal => 1,
+                    SignalOrigin::Process => 2,
+                });
+                Ok(())
+            }
+            Self::Located {
+                rank,
+                incarnation,
+                locator,
+            } => {
+                w.u8(3);
+                w.life(*rank, *incarnation)?;
+                w.text(locator, MAX_LOCATOR)
+            }
+            Self::Unreachable { rank, reason } => {
+                w.u8(4);
+                w.u32(*rank);
+                w.unreachable(*reason)
+            }
+            Self::Died {
+                rank,
+                incarnation,
+                how,
+            } => {
+                w.u8(5);
+                w.life(*rank, *incarnation)?;
+                w.death(*how)
+            }
+            Self::Joined { rank, incarnation } => {
+                w.u8(6);
+                w.life(*rank, *incarnation)
+            }
+            Self::Restart { rank, incarnation } => {
+                w.u8(7);
+                w.life(*rank, *incarnation)
+            }
+            Self::Stop => {
+                w.u8(8);
+                Ok(())
+            }
+        })
+    }
+
+    /// Reads the content of a frame.
+    ///
+    /// # Errors
+    ///
+    /// See [`DecodeError`].
+    pub fn decode(content: &[u8]) -> Result<Self, DecodeError> {
+        Reader::whole(content, MAX_FRAME, |r| match r.u8()? {
+            1 => Ok(Self::Start(Box::new(Start::decode(r)?))),
+            2 => {
+                let number = r.u8()?;
+                let origin = match r.u8()? {
+                    1 => SignalOrigin::Terminal,
+                    2 => SignalOrigin::Process,
+                    kind => return Err(DecodeError::Kind(kind)),
+                };
+                Ok(Self::Signal { number, origin })
+            }
+            3 => Ok(Self::Located {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+                locator: r.text(MAX_LOCATOR)?,
+            }),
+            4 => Ok(Self::Unreachable {
+                rank: r.u32()?,
+                reason: r.unreachable()?,
+            }),
+            5 => Ok(Self::Died {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+                how: r.death()?,
+            }),
+            6 => Ok(Self::Joined {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+            }),
+            7 => Ok(Self::Restart {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+            }),
+            8 => Ok(Self::Stop),
+            kind => Err(DecodeError::Kind(kind)),
+        })
+    }
+}
+
+/// From an agent to the launcher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FromAgent {
+    /// I am here. The first frame.
+    Hello {
+        /// The agent's [`VERSION`](super::VERSION).
+        version: u32,
+    },
+    /// A process wrote this: whole lines, or the end of what it wrote, or a part of a line longer than [`MAX_OUTPUT`].
+    Output {
+        /// Who.
+        rank: u32,
+        /// Where to.
+        stream: Stream,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// A process was started.
+    Started {
+        /// Who.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+        /// Its number on its host.
+        pid: u32,
+    },
+    /// A process ended. All that it wrote was sent before.
+    Exited {
+        /// Who.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+        /// Of what.
+        how: Death,
+    },
+    /// A process listens.
+    Ready {
+        /// Who.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+        /// Where.
+        locator: String,
+    },
+    /// A process left the job; it may still run.
+    Left {
+        /// Who.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+    },
+    /// A process says that one of its calls waits for long.
+    Waiting {
+        /// Who: its life is the one that was started last.
+        rank: u32,
+        /// What it said in [`Waiting`](super::FromProcess::Waiting).
+        text: String,
+    },
+    /// One of my processes wants to reach this one, of another host.
+    Locate {
+        /// Whom.
+        rank: u32,
+    },
+    /// I cannot go on: a sentence for the user. My processes are ended.
+    Error {
+        /// The sentence.
+        text: String,
+    },
+}
+
+impl FromAgent {
+    /// Appends the frame, with its header, to `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`], and `out` is as it was.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
+        frame(out, |w| match self {
+            Self::Hello { version } => {
+                w.u8(1);
+                w.raw(&HELLO);
+                w.u32(*version);
+                Ok(())
+            }
+            Self::Output {
+                rank,
+                stream,
+                bytes,
+            } => {
+                w.u8(2);
+                w.u32(*rank);
+                w.u8(match stream {
+                    Stream::Out => 1,
+                    Stream::Err => 2,
+                });
+                w.bytes(bytes, MAX_OUTPUT)
+            }
+            Self::Started {
+                rank,
+                incarnation,
+                pid,
+            } => {
+                w.u8(3);
+                w.life(*rank, *incarnation)?;
+                w.u32(*pid);
+                Ok(())
+            }
+            Self::Exited {
+                rank,
+                incarnation,
+                how,
+            } => {
+                w.u8(4);
+                w.life(*rank, *incarnation)?;
+                w.death(*how)
+            }
+            Self::Ready {
+                rank,
+                incarnation,
+                locator,
+            } => {
+                w.u8(5);
+                w.life(*rank, *incarnation)?;
+                w.text(locator, MAX_LOCATOR)
+            }
+            Self::Locate { rank } => {
+                w.u8(6);
+                w.u32(*rank);
+                Ok(())
+            }
+            Self::Error { text } => {
+                w.u8(7);
+                w.text(text, MAX_ERROR)
+            }
+            Self::Left { rank, incarnation } => {
+                w.u8(8);
+                w.life(*rank, *incarnation)
+            }
+            Self::Waiting { rank, text } => {
+                w.u8(9);
+                w.u32(*rank);
+                w.text(text, MAX_WAITING)
+            }
+        })
+    }
+
+    /// Reads the content of a frame.
+    ///
+    /// # Errors
+    ///
+    /// See [`DecodeError`].
+    pub fn decode(content: &[u8]) -> Result<Self, DecodeError> {
+        Reader::whole(content, MAX_FRAME, |r| match r.u8()? {
+            1 => {
+                if r.array()? != HELLO {
+                    return Err(DecodeError::Value);
+                }
+                Ok(Self::Hello { version: r.u32()? })
+            }
+            2 => {
+                let rank = r.u32()?;
+                let stream = match r.u8()? {
+                    1 => Stream::Out,
+                    2 => Stream::Err,
+                    kind => return Err(DecodeError::Kind(kind)),
+                };
+                Ok(Self::Output {
+                    rank,
+                    stream,
+                    bytes: r.bytes(MAX_OUTPUT)?,
+                })
+            }
+            3 => Ok(Self::Started {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+                pid: r.u32()?,
+            }),
+            4 => Ok(Self::Exited {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+                how: r.death()?,
+            }),
+            5 => Ok(Self::Ready {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+                locator: r.text(MAX_LOCATOR)?,
+            }),
+            6 => Ok(Self::Locate { rank: r.u32()? }),
+            7 => Ok(Self::Error {
+                text: r.text(MAX_ERROR)?,
+            }),
+            8 => Ok(Self::Left {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+            }),
+            9 => Ok(Self::Waiting {
+                rank: r.u32()?,
+                text: r.text(MAX_WAITING)?,
+            }),
+            kind => Err(DecodeError::Kind(kind)),
+        })
+    }
+}
+
+/// Where a process wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Its standard output.
+    Out,
+    /// Its standard error.
+    Err,
+}
+
+/// Where a signal to the launcher came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignalOrigin {
+    /// A key: the terminal sent it to all processes of its foreground group.
+    Terminal,
+    /// A process sent it to the launcher alone.
+    Process,
+}
+
+/// Cuts the first frame off a stream: its content, and how many bytes of the stream it took.
+///
+/// `None` if it has not arrived completely.
+///
+/// # Errors
+///
+/// [`DecodeError::Limit`] if its length exceeds [`MAX_FRAME`]: the stream is not one of frames.
+pub fn split_frame(stream: &[u8]) -> Result<Option<(&[u8], usize)>, DecodeError> {
+    let Some((header, rest)) = stream.split_first_chunk::<FRAME_HEADER>() else {
+        return Ok(None);
+    };
+    let length = usize::try_from(u32::from_le_bytes(*header)).map_err(|_| DecodeError::Limit)?;
+    if length > MAX_FRAME {
+        return Err(DecodeError::Limit);
+    }
+    Ok(rest
+        .get(..length)
+        .map(|content| (content, FRAME_HEADER + length)))
+}
+
+/// Appends a header and what `encode` writes, or nothing.
+fn frame(
+    out: &mut Vec<u8>,
+    encode: impl FnOnce(&mut Writer<'_>) -> Result<(), TooLarge>,
+) -> Result<(), TooLarge> {
+    let start = out.len();
+    out.extend([0; FRAME_HEADER]);
+    let result = encode(&mut Writer { out });
+    let length = out.len() - start - FRAME_HEADER;
+    match u32::try_from(length) {
+        Ok(header) if result.is_ok() && length <= MAX_FRAME => {
+            out[start..start + FRAME_HEADER].copy_from_slice(&header.to_le_bytes());
+            Ok(())
+        }
+        _ => {
+            out.truncate(start);
+            Err(TooLarge)
+        }
+    }
+}
+
+/// Follows the kind of the first frame of an agent, so that a greeting of the remote shell is not taken for one.
+const HELLO: [u8; 6] = *b"mizzen";

@@ -1,0 +1,291 @@
+//! What an agent and a process of its host say to each other: packets.
+
+use super::codec::{Reader, Writer};
+use super::{
+    Death, DecodeError, MAX_HOST, MAX_LOCATOR, MAX_PACKET, MAX_PROCESSES, MAX_WAITING, TooLarge,
+    Unreachable, check_hosts,
+};
+
+/// From the agent to a process of its host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToProcess {
+    /// Who you are. The first packet, and there is one.
+    Boot(Boot),
+    /// You are connected to this process of your host: with two descriptors, a packet socket and its pidfd.
+    ///
+    /// Sent to both sides of an introduction, so it may come unasked. When two ask for each other at the same time one
+    /// introduction answers both. Asking again connects anew: a later `Peer` takes the place of the former.
+    Peer {
+        /// Who is at the other end.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+    },
+    /// This process is on another host.
+    Address {
+        /// Who was asked for.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+        /// What it said in [`Ready`](FromProcess::Ready).
+        locator: String,
+    },
+    /// This process cannot be reached. May come for one you are connected to, when it has ended or left.
+    Unreachable {
+        /// Who was asked for.
+        rank: u32,
+        /// Why.
+        reason: Unreachable,
+    },
+    /// A process failed, and the job goes on. Sent to every other process.
+    Died {
+        /// Who.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+        /// Of what.
+        how: Death,
+    },
+    /// A process was started again. Comes after the [`Died`](Self::Died) of its last life.
+    Joined {
+        /// Who.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+    },
+}
+
+impl ToProcess {
+    /// Appends the packet to `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`], and `out` is as it was.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
+        packet(out, |w| match self {
+            Self::Boot(boot) => {
+                w.u8(1);
+                boot.encode(w)
+            }
+            Self::Peer { rank, incarnation } => {
+                w.u8(2);
+                w.life(*rank, *incarnation)
+            }
+            Self::Address {
+                rank,
+                incarnation,
+                locator,
+            } => {
+                w.u8(3);
+                w.life(*rank, *incarnation)?;
+                w.text(locator, MAX_LOCATOR)
+            }
+            Self::Unreachable { rank, reason } => {
+                w.u8(4);
+                w.u32(*rank);
+                w.unreachable(*reason)
+            }
+            Self::Died {
+                rank,
+                incarnation,
+                how,
+            } => {
+                w.u8(5);
+                w.life(*rank, *incarnation)?;
+                w.death(*how)
+            }
+            Self::Joined { rank, incarnation } => {
+                w.u8(6);
+                w.life(*rank, *incarnation)
+            }
+        })
+    }
+
+    /// Reads a whole packet.
+    ///
+    /// # Errors
+    ///
+    /// See [`DecodeError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Reader::whole(bytes, MAX_PACKET, |r| match r.u8()? {
+            1 => Ok(Self::Boot(Boot::decode(r)?)),
+            2 => Ok(Self::Peer {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+            }),
+            3 => Ok(Self::Address {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+                locator: r.text(MAX_LOCATOR)?,
+            }),
+            4 => Ok(Self::Unreachable {
+                rank: r.u32()?,
+                reason: r.unreachable()?,
+            }),
+            5 => Ok(Self::Died {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+                how: r.death()?,
+            }),
+            6 => Ok(Self::Joined {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+            }),
+            kind => Err(DecodeError::Kind(kind)),
+        })
+    }
+}
+
+/// From a process to the agent of its host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FromProcess {
+    /// I listen.
+    Ready {
+        /// Where other hosts find me. Empty if the job has one host.
+        locator: String,
+    },
+    /// Connect me to this process. Answered by `Peer`, `Address` (when that process is ready) or `Unreachable`.
+    Reach {
+        /// To whom.
+        rank: u32,
+    },
+    /// I am done with the job, and may go on without it. My end, when it comes with exit code 0, is nobody's loss.
+    Leaving,
+    /// One of my calls waits for long. Tell the user; nothing else comes of it. Say it again while it lasts: the launcher
+    /// prints no more than a line of each process in ten seconds.
+    Waiting {
+        /// What follows "rank 0 on h1", without a full stop: "has waited 10 s for a message to one of its mailboxes". At
+        /// most [`MAX_WAITING`] bytes. Control characters are printed as blanks.
+        text: String,
+    },
+}
+
+impl FromProcess {
+    /// Appends the packet to `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`], and `out` is as it was.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
+        packet(out, |w| match self {
+            Self::Ready { locator } => {
+                w.u8(1);
+                w.text(locator, MAX_LOCATOR)
+            }
+            Self::Reach { rank } => {
+                w.u8(2);
+                w.u32(*rank);
+                Ok(())
+            }
+            Self::Leaving => {
+                w.u8(3);
+                Ok(())
+            }
+            Self::Waiting { text } => {
+                w.u8(4);
+                w.text(text, MAX_WAITING)
+            }
+        })
+    }
+
+    /// Reads a whole packet.
+    ///
+    /// # Errors
+    ///
+    /// See [`DecodeError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Reader::whole(bytes, MAX_PACKET, |r| match r.u8()? {
+            1 => Ok(Self::Ready {
+                locator: r.text(MAX_LOCATOR)?,
+            }),
+            2 => Ok(Self::Reach { rank: r.u32()? }),
+            3 => Ok(Self::Leaving),
+            4 => Ok(Self::Waiting {
+                text: r.text(MAX_WAITING)?,
+            }),
+            kind => Err(DecodeError::Kind(kind)),
+        })
+    }
+}
+
+/// What a process is told about itself and its job.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Boot {
+    /// The job, by a random number.
+    pub job: u128,
+    /// Which process of the job this is.
+    pub rank: u32,
+    /// How many processes the job has.
+    pub size: u32,
+    /// Which life of it: 0, then one more with each restart.
+    pub incarnation: u32,
+    /// The name of this host, as the user gave it.
+    pub host: String,
+    /// How many hosts the job runs on. With one, no network is needed.
+    pub hosts: u32,
+    /// Where to listen for other hosts, as the user gave it; empty: the process chooses.
+    pub bind: String,
+    /// The job's secret.
+    pub token: [u8; 32],
+}
+
+impl Boot {
+    fn encode(&self, w: &mut Writer<'_>) -> Result<(), TooLarge> {
+        w.u128(self.job);
+        w.u32(self.rank);
+        w.u32(self.size);
+        w.u32(self.incarnation);
+        w.text(&self.host, MAX_HOST)?;
+        w.u32(self.hosts);
+        w.text(&self.bind, MAX_HOST)?;
+        w.raw(&self.token);
+        Ok(())
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let boot = Self {
+            job: r.u128()?,
+            rank: r.u32()?,
+            size: r.u32()?,
+            incarnation: r.u32()?,
+            host: r.text(MAX_HOST)?,
+            hosts: r.u32()?,
+            bind: r.text(MAX_HOST)?,
+            token: r.array()?,
+        };
+        if boot.rank >= boot.size || boot.size > MAX_PROCESSES {
+            return Err(DecodeError::Value);
+        }
+        check_hosts(boot.hosts, boot.size)?;
+        Ok(boot)
+    }
+}
+
+/// Without the token: what is printed may end in a log.
+impl std::fmt::Debug for Boot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Boot")
+            .field("job", &format_args!("{:032x}", self.job))
+            .field("rank", &self.rank)
+            .field("size", &self.size)
+            .field("incarnation", &self.incarnation)
+            .field("host", &self.host)
+            .field("hosts", &self.hosts)
+            .field("bind", &self.bind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Appends what `encode` writes, or nothing.
+fn packet(
+    out: &mut Vec<u8>,
+    encode: impl FnOnce(&mut Writer<'_>) -> Result<(), TooLarge>,
+) -> Result<(), TooLarge> {
+    let start = out.len();
+    let result = encode(&mut Writer { out });
+    if result.is_err() || out.len() - start > MAX_PACKET {
+        out.truncate(start);
+        return Err(TooLarge);
+    }
+    Ok(())
+}

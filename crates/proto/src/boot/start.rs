@@ -1,0 +1,121 @@
+//! The first frame to an agent: its part of the job.
+
+use super::codec::{Reader, Writer};
+use super::{DecodeError, MAX_FRAME, MAX_HOST, MAX_PROCESSES, TooLarge, check_hosts};
+
+/// What an agent needs to start its part of a job.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Start {
+    /// The job, by a random number.
+    pub job: u128,
+    /// The job's secret.
+    pub token: [u8; 32],
+    /// How many processes the job has.
+    pub size: u32,
+    /// The agent's host, as the user calls it.
+    pub host: String,
+    /// How many hosts the job runs on.
+    pub hosts: u32,
+    /// Where its processes listen for other hosts; empty: they choose.
+    pub bind: String,
+    /// The processes to start.
+    pub ranks: Vec<u32>,
+    /// The program, as the user gave it.
+    pub program: Vec<u8>,
+    /// Its arguments, without its name.
+    pub args: Vec<Vec<u8>>,
+    /// All of its environment.
+    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Its working directory.
+    pub cwd: Vec<u8>,
+    /// What the death of a process does to the job.
+    pub on_death: OnDeath,
+}
+
+/// What the death of a process does to the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDeath {
+    /// The others are ended.
+    Stop,
+    /// The others go on.
+    Continue,
+    /// It is started again.
+    Restart,
+}
+
+impl Start {
+    pub(super) fn encode(&self, w: &mut Writer<'_>) -> Result<(), TooLarge> {
+        w.u128(self.job);
+        w.raw(&self.token);
+        w.u32(self.size);
+        w.text(&self.host, MAX_HOST)?;
+        w.u32(self.hosts);
+        w.text(&self.bind, MAX_HOST)?;
+        w.count(self.ranks.len())?;
+        for rank in &self.ranks {
+            w.u32(*rank);
+        }
+        w.bytes(&self.program, MAX_FRAME)?;
+        w.count(self.args.len())?;
+        for arg in &self.args {
+            w.bytes(arg, MAX_FRAME)?;
+        }
+        w.count(self.env.len())?;
+        for (name, value) in &self.env {
+            w.bytes(name, MAX_FRAME)?;
+            w.bytes(value, MAX_FRAME)?;
+        }
+        w.bytes(&self.cwd, MAX_FRAME)?;
+        w.u8(match self.on_death {
+            OnDeath::Stop => 1,
+            OnDeath::Continue => 2,
+            OnDeath::Restart => 3,
+        });
+        Ok(())
+    }
+
+    pub(super) fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let start = Self {
+            job: r.u128()?,
+            token: r.array()?,
+            size: r.u32()?,
+            host: r.text(MAX_HOST)?,
+            hosts: r.u32()?,
+            bind: r.text(MAX_HOST)?,
+            ranks: r.list(Reader::u32)?,
+            program: r.bytes(MAX_FRAME)?,
+            args: r.list(|r| r.bytes(MAX_FRAME))?,
+            env: r.list(|r| Ok((r.bytes(MAX_FRAME)?, r.bytes(MAX_FRAME)?)))?,
+            cwd: r.bytes(MAX_FRAME)?,
+            on_death: match r.u8()? {
+                1 => OnDeath::Stop,
+                2 => OnDeath::Continue,
+                3 => OnDeath::Restart,
+                kind => return Err(DecodeError::Kind(kind)),
+            },
+        };
+        let in_order = start.ranks.windows(2).all(|pair| pair[0] < pair[1]);
+        let in_job = start.ranks.last().is_some_and(|last| *last < start.size);
+        if start.size > MAX_PROCESSES || !in_order || !in_job {
+            return Err(DecodeError::Value);
+        }
+        check_hosts(start.hosts, start.size)?;
+        Ok(start)
+    }
+}
+
+/// Without the token and the environment: what is printed may end in a log.
+impl std::fmt::Debug for Start {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Start")
+            .field("job", &format_args!("{:032x}", self.job))
+            .field("size", &self.size)
+            .field("host", &self.host)
+            .field("hosts", &self.hosts)
+            .field("bind", &self.bind)
+            .field("ranks", &self.ranks)
+            .field("program", &String::from_utf8_lossy(&self.program))
+            .field("on_death", &self.on_death)
+            .finish_non_exhaustive()
+    }
+}

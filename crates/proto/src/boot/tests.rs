@@ -1,0 +1,465 @@
+use super::*;
+use proptest::prelude::*;
+
+fn death() -> impl Strategy<Value = Death> {
+    prop_oneof![
+        any::<u8>().prop_map(Death::Exit),
+        any::<u8>().prop_map(Death::Signal),
+        Just(Death::HostLost)
+    ]
+}
+
+fn unreachable() -> impl Strategy<Value = Unreachable> {
+    prop_oneof![
+        Just(Unreachable::NoSuchRank),
+        Just(Unreachable::Dead),
+        Just(Unreachable::Left)
+    ]
+}
+
+fn locator() -> impl Strategy<Value = String> {
+    "\\PC{0,64}"
+}
+
+fn waiting() -> impl Strategy<Value = String> {
+    "(?s).{0,100}"
+}
+
+fn blob() -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(any::<u8>(), 0..40)
+}
+
+fn boot() -> impl Strategy<Value = Boot> {
+    let names = ("\\PC{0,60}", "\\PC{0,60}");
+    let place = any::<[prop::sample::Index; 2]>();
+    (
+        any::<u128>(),
+        1..=MAX_PROCESSES,
+        any::<u32>(),
+        names,
+        place,
+        any::<[u8; 32]>(),
+    )
+        .prop_map(
+            |(job, size, incarnation, (host, bind), [rank, hosts], token)| Boot {
+                job,
+                rank: rank.index(size as usize) as u32,
+                size,
+                incarnation,
+                host,
+                hosts: 1 + hosts.index(size as usize) as u32,
+                bind,
+                token,
+            },
+        )
+}
+
+fn start() -> impl Strategy<Value = Start> {
+    let args = prop::collection::vec(blob(), 0..5);
+    let env = prop::collection::vec((blob(), blob()), 0..5);
+    let ranks = prop::collection::vec(any::<u32>(), 0..8);
+    let on_death = prop_oneof![
+        Just(OnDeath::Stop),
+        Just(OnDeath::Continue),
+        Just(OnDeath::Restart)
+    ];
+    (boot(), blob(), args, env, blob(), ranks, on_death).prop_map(
+        |(boot, program, args, env, cwd, ranks, on_death)| {
+            let mut ranks: Vec<u32> = ranks.iter().map(|r| r % boot.size).collect();
+            ranks.push(boot.rank);
+            ranks.sort_unstable();
+            ranks.dedup();
+            Start {
+                job: boot.job,
+                token: boot.token,
+                size: boot.size,
+                host: boot.host,
+                hosts: boot.hosts,
+                bind: boot.bind,
+                ranks,
+                program,
+                args,
+                env,
+                cwd,
+                on_death,
+            }
+        },
+    )
+}
+
+fn to_process() -> impl Strategy<Value = ToProcess> {
+    prop_oneof![
+        boot().prop_map(ToProcess::Boot),
+        any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToProcess::Peer { rank, incarnation }),
+        (any::<u32>(), any::<u32>(), locator()).prop_map(|(rank, incarnation, locator)| {
+            ToProcess::Address {
+                rank,
+                incarnation,
+                locator,
+            }
+        }),
+        (any::<u32>(), unreachable())
+            .prop_map(|(rank, reason)| ToProcess::Unreachable { rank, reason }),
+        (any::<u32>(), any::<u32>(), death()).prop_map(|(rank, incarnation, how)| {
+            ToProcess::Died {
+                rank,
+                incarnation,
+                how,
+            }
+        }),
+        any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToProcess::Joined { rank, incarnation }),
+    ]
+}
+
+fn from_process() -> impl Strategy<Value = FromProcess> {
+    prop_oneof![
+        locator().prop_map(|locator| FromProcess::Ready { locator }),
+        any::<u32>().prop_map(|rank| FromProcess::Reach { rank }),
+        Just(FromProcess::Leaving),
+        waiting().prop_map(|text| FromProcess::Waiting { text }),
+    ]
+}
+
+fn to_agent() -> impl Strategy<Value = ToAgent> {
+    let origin = prop_oneof![Just(SignalOrigin::Terminal), Just(SignalOrigin::Process)];
+    prop_oneof![
+        start().prop_map(|start| ToAgent::Start(Box::new(start))),
+        (any::<u8>(), origin).prop_map(|(number, origin)| ToAgent::Signal { number, origin }),
+        (any::<u32>(), any::<u32>(), locator()).prop_map(|(rank, incarnation, locator)| {
+            ToAgent::Located {
+                rank,
+                incarnation,
+                locator,
+            }
+        }),
+        (any::<u32>(), unreachable())
+            .prop_map(|(rank, reason)| ToAgent::Unreachable { rank, reason }),
+        (any::<u32>(), any::<u32>(), death()).prop_map(|(rank, incarnation, how)| ToAgent::Died {
+            rank,
+            incarnation,
+            how
+        }),
+        any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToAgent::Joined { rank, incarnation }),
+        any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToAgent::Restart { rank, incarnation }),
+        Just(ToAgent::Stop),
+    ]
+}
+
+fn from_agent() -> impl Strategy<Value = FromAgent> {
+    let stream = prop_oneof![Just(Stream::Out), Just(Stream::Err)];
+    prop_oneof![
+        any::<u32>().prop_map(|version| FromAgent::Hello { version }),
+        (any::<u32>(), stream, blob()).prop_map(|(rank, stream, bytes)| FromAgent::Output {
+            rank,
+            stream,
+            bytes
+        }),
+        any::<(u32, u32, u32)>().prop_map(|(rank, incarnation, pid)| FromAgent::Started {
+            rank,
+            incarnation,
+            pid
+        }),
+        (any::<u32>(), any::<u32>(), death()).prop_map(|(rank, incarnation, how)| {
+            FromAgent::Exited {
+                rank,
+                incarnation,
+                how,
+            }
+        }),
+        (any::<u32>(), any::<u32>(), locator()).prop_map(|(rank, incarnation, locator)| {
+            FromAgent::Ready {
+                rank,
+                incarnation,
+                locator,
+            }
+        }),
+        any::<u32>().prop_map(|rank| FromAgent::Locate { rank }),
+        any::<(u32, u32)>().prop_map(|(rank, incarnation)| FromAgent::Left { rank, incarnation }),
+        (any::<u32>(), waiting()).prop_map(|(rank, text)| FromAgent::Waiting { rank, text }),
+        "\\PC{0,100}".prop_map(|text| FromAgent::Error { text }),
+    ]
+}
+
+/// Checks that every beginning of a message, and the message with more behind it, is refused.
+fn only_whole<T>(bytes: &[u8], decode: impl Fn(&[u8]) -> Result<T, DecodeError>) {
+    for end in 0..bytes.len() {
+        assert_eq!(
+            decode(&bytes[..end]).err(),
+            Some(DecodeError::Truncated),
+            "cut at {end}"
+        );
+    }
+    let longer = [bytes, &[0]].concat();
+    assert_eq!(decode(&longer).err(), Some(DecodeError::TrailingBytes));
+}
+
+proptest! {
+    #[test]
+    fn packets_to_processes_come_back(message in to_process()) {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes).unwrap();
+        prop_assert_eq!(ToProcess::decode(&bytes), Ok(message));
+        only_whole(&bytes, ToProcess::decode);
+    }
+
+    #[test]
+    fn packets_from_processes_come_back(message in from_process()) {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes).unwrap();
+        prop_assert_eq!(FromProcess::decode(&bytes), Ok(message));
+        only_whole(&bytes, FromProcess::decode);
+    }
+
+    #[test]
+    fn frames_to_agents_come_back(messages in proptest::collection::vec(to_agent(), 1..4)) {
+        let mut stream = Vec::new();
+        for message in &messages {
+            message.encode(&mut stream).unwrap();
+        }
+        let mut rest = &stream[..];
+        for message in messages {
+            let (content, taken) = split_frame(rest).unwrap().unwrap();
+            prop_assert_eq!(ToAgent::decode(content), Ok(message));
+            only_whole(content, ToAgent::decode);
+            for end in 0..taken {
+                prop_assert_eq!(split_frame(&rest[..end]), Ok(None));
+            }
+            rest = &rest[taken..];
+        }
+        prop_assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn frames_from_agents_come_back(message in from_agent()) {
+        let mut stream = Vec::new();
+        message.encode(&mut stream).unwrap();
+        let (content, taken) = split_frame(&stream).unwrap().unwrap();
+        prop_assert_eq!(taken, stream.len());
+        prop_assert_eq!(FromAgent::decode(content), Ok(message));
+        only_whole(content, FromAgent::decode);
+    }
+
+    /// Whatever is accepted means one thing: it encodes to the bytes it came from.
+    #[test]
+    fn foreign_bytes_are_refused_or_understood(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..10) {
+        let bytes = [&[kind], &bytes[..]].concat();
+        let mut again = Vec::new();
+        if let Ok(message) = ToProcess::decode(&bytes) {
+            message.encode(&mut again).unwrap();
+            prop_assert_eq!(&again, &bytes);
+        }
+        again.clear();
+        if let Ok(message) = FromProcess::decode(&bytes) {
+            message.encode(&mut again).unwrap();
+            prop_assert_eq!(&again, &bytes);
+        }
+        again.clear();
+        if let Ok(message) = ToAgent::decode(&bytes) {
+            message.encode(&mut again).unwrap();
+            prop_assert_eq!(&again[FRAME_HEADER..], &bytes);
+        }
+        again.clear();
+        if let Ok(message) = FromAgent::decode(&bytes) {
+            message.encode(&mut again).unwrap();
+            prop_assert_eq!(&again[FRAME_HEADER..], &bytes);
+        }
+        let _ = split_frame(&bytes);
+    }
+
+    #[test]
+    fn a_changed_byte_does_no_harm(message in start(), at: proptest::sample::Index, value: u8) {
+        let mut stream = Vec::new();
+        ToAgent::Start(Box::new(message)).encode(&mut stream).unwrap();
+        let at = FRAME_HEADER + at.index(stream.len() - FRAME_HEADER);
+        stream[at] = value;
+        let _ = ToAgent::decode(&stream[FRAME_HEADER..]);
+    }
+}
+
+fn a_boot() -> Boot {
+    Boot {
+        job: 1,
+        rank: 2,
+        size: 4,
+        incarnation: 0,
+        host: "h1".into(),
+        hosts: 2,
+        bind: String::new(),
+        token: [0xAB; 32],
+    }
+}
+
+fn a_start() -> Start {
+    Start {
+        job: 1,
+        token: [0xAB; 32],
+        size: 4,
+        host: "h1".into(),
+        hosts: 2,
+        bind: String::new(),
+        ranks: vec![2, 3],
+        program: b"program".to_vec(),
+        args: vec![],
+        env: vec![],
+        cwd: b"/".to_vec(),
+        on_death: OnDeath::Stop,
+    }
+}
+
+#[test]
+fn a_message_beyond_its_limit_is_not_encoded() {
+    let mut out = b"before".to_vec();
+    let locator = "x".repeat(MAX_LOCATOR + 1);
+    assert_eq!(
+        FromProcess::Ready { locator }.encode(&mut out),
+        Err(TooLarge)
+    );
+    let host = "x".repeat(MAX_HOST + 1);
+    assert_eq!(
+        ToProcess::Boot(Boot { host, ..a_boot() }).encode(&mut out),
+        Err(TooLarge)
+    );
+    let text = "x".repeat(MAX_WAITING + 1);
+    assert_eq!(
+        FromProcess::Waiting { text: text.clone() }.encode(&mut out),
+        Err(TooLarge)
+    );
+    assert_eq!(
+        FromAgent::Waiting { rank: 0, text }.encode(&mut out),
+        Err(TooLarge)
+    );
+    let bytes = vec![0; MAX_OUTPUT + 1];
+    assert_eq!(
+        FromAgent::Output {
+            rank: 0,
+            stream: Stream::Out,
+            bytes
+        }
+        .encode(&mut out),
+        Err(TooLarge)
+    );
+    let args = vec![vec![]; MAX_LIST + 1];
+    assert_eq!(
+        ToAgent::Start(Box::new(Start { args, ..a_start() })).encode(&mut out),
+        Err(TooLarge)
+    );
+    let args = vec![vec![0; MAX_FRAME / 2]; 3];
+    assert_eq!(
+        ToAgent::Start(Box::new(Start { args, ..a_start() })).encode(&mut out),
+        Err(TooLarge)
+    );
+    assert_eq!(out, b"before");
+}
+
+#[test]
+fn the_largest_packet_fits_the_limit() {
+    let mut out = Vec::new();
+    let longest = "x".repeat(MAX_HOST);
+    ToProcess::Boot(Boot {
+        host: longest.clone(),
+        bind: longest,
+        ..a_boot()
+    })
+    .encode(&mut out)
+    .unwrap();
+    FromProcess::Ready {
+        locator: "x".repeat(MAX_LOCATOR),
+    }
+    .encode(&mut out)
+    .unwrap();
+}
+
+#[test]
+fn a_length_beyond_its_limit_is_refused_before_it_is_awaited() {
+    assert_eq!(
+        split_frame(&u32::MAX.to_le_bytes()),
+        Err(DecodeError::Limit)
+    );
+    assert_eq!(
+        split_frame(b"Welcome to host h1\n"),
+        Err(DecodeError::Limit)
+    );
+    let ready = [&[1][..], &u32::MAX.to_le_bytes()].concat();
+    assert_eq!(FromProcess::decode(&ready), Err(DecodeError::Limit));
+    let waiting = [&[4, 1, 2, 0, 0][..], &[b'x'; MAX_WAITING + 1]].concat();
+    assert_eq!(FromProcess::decode(&waiting), Err(DecodeError::Limit));
+    assert_eq!(
+        FromProcess::decode(&vec![1; MAX_PACKET + 1]),
+        Err(DecodeError::Limit)
+    );
+}
+
+#[test]
+fn identities_that_contradict_themselves_are_refused() {
+    let wrong_boots = [
+        Boot {
+            rank: 4,
+            ..a_boot()
+        },
+        Boot {
+            size: 0,
+            rank: 0,
+            ..a_boot()
+        },
+        Boot {
+            size: MAX_PROCESSES + 1,
+            ..a_boot()
+        },
+        Boot {
+            hosts: 0,
+            ..a_boot()
+        },
+        Boot {
+            hosts: 5,
+            ..a_boot()
+        },
+    ];
+    for boot in wrong_boots {
+        let mut bytes = Vec::new();
+        ToProcess::Boot(boot).encode(&mut bytes).unwrap();
+        assert_eq!(ToProcess::decode(&bytes), Err(DecodeError::Value));
+    }
+    let wrong_starts = [
+        Start {
+            ranks: vec![],
+            ..a_start()
+        },
+        Start {
+            ranks: vec![3, 2],
+            ..a_start()
+        },
+        Start {
+            ranks: vec![2, 2],
+            ..a_start()
+        },
+        Start {
+            ranks: vec![2, 4],
+            ..a_start()
+        },
+        Start {
+            hosts: 0,
+            ..a_start()
+        },
+    ];
+    for start in wrong_starts {
+        let mut bytes = Vec::new();
+        ToAgent::Start(Box::new(start)).encode(&mut bytes).unwrap();
+        assert_eq!(
+            ToAgent::decode(&bytes[FRAME_HEADER..]),
+            Err(DecodeError::Value)
+        );
+    }
+}
+
+#[test]
+fn text_is_utf8() {
+    let ready = [&[1, 1, 0, 0, 0, 0xFF][..]].concat();
+    assert_eq!(FromProcess::decode(&ready), Err(DecodeError::Value));
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let token = "171"; // 0xAB
+    assert!(!format!("{:?}", a_boot()).contains(token));
+    assert!(!format!("{:?}", a_start()).contains(token));
+}

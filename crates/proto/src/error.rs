@@ -1,0 +1,195 @@
+//! What a peer can do wrong.
+
+use crate::credit::{CreditOverflow, WindowExceeded};
+use crate::id::{BodyId, MailboxId, OfferId, ProcessId};
+use crate::wire::FrameKind;
+
+/// A rule of `docs/wire.md` that the peer broke. It costs the peer its link (docs/wire.md §8.1).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProtocolError {
+    /// A frame without a kind.
+    #[error("empty frame")]
+    Empty,
+    /// A frame above [`FRAME_MAX`](crate::wire::FRAME_MAX).
+    #[error("frame of {len} bytes, at most {limit} allowed")]
+    FrameTooLong {
+        /// Its length.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A kind that this version does not have.
+    #[error("unknown frame kind {kind:#04x}")]
+    UnknownKind {
+        /// Byte 0 of the frame.
+        kind: u8,
+    },
+    /// A frame shorter than its header.
+    #[error("{kind:?} frame of {have} bytes, its header has {need}")]
+    Truncated {
+        /// The kind of frame.
+        kind: FrameKind,
+        /// The header's length.
+        need: usize,
+        /// The frame's length.
+        have: usize,
+    },
+    /// Bytes after a frame that has no payload.
+    #[error("{kind:?} frame with {extra} bytes after byte {end}, where it ends")]
+    Trailing {
+        /// The kind of frame.
+        kind: FrameKind,
+        /// Where it should have ended.
+        end: usize,
+        /// How many follow.
+        extra: usize,
+    },
+    /// A reserved byte that is not zero.
+    #[error("{kind:?} frame with a reserved byte that is not zero")]
+    Reserved {
+        /// The kind of frame.
+        kind: FrameKind,
+    },
+    /// An offer of nothing, or of more than [`BODY_MAX`](crate::wire::BODY_MAX).
+    #[error("offer of a body of {len} bytes, 1 to {limit} allowed")]
+    BodyLength {
+        /// The announced length.
+        len: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A name that is empty, too long or not text.
+    #[error("name in a {kind:?} frame: {fault}")]
+    Name {
+        /// The kind of frame.
+        kind: FrameKind,
+        /// What is wrong with it.
+        fault: NameFault,
+    },
+    /// An enumerated field with a value that this version does not have.
+    #[error("{kind:?} frame with unknown {field} {value}")]
+    UnknownValue {
+        /// The kind of frame.
+        kind: FrameKind,
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        value: u8,
+    },
+    /// The peer speaks another version.
+    #[error("peer speaks wire version {theirs}, this process {ours}")]
+    Version {
+        /// Our version.
+        ours: u16,
+        /// Its version.
+        theirs: u16,
+    },
+    /// The peer is not who it should be, or looks for another process or an earlier life of this one.
+    #[error("peer is {from} looking for {to}, expected {expected_from} looking for {expected_to}")]
+    WrongProcess {
+        /// Who it says it is.
+        from: ProcessId,
+        /// Whom it looks for.
+        to: ProcessId,
+        /// Whom this link is to.
+        expected_from: ProcessId,
+        /// Who this process is.
+        expected_to: ProcessId,
+    },
+    /// The peer's windows are not ours.
+    #[error("peer grants windows of {messages} messages and {bytes} bytes, not this process's")]
+    WrongWindow {
+        /// Messages in its window.
+        messages: u32,
+        /// Bytes in its window.
+        bytes: u64,
+    },
+    /// A frame before the peer's hello.
+    #[error("{kind:?} frame before hello")]
+    BeforeHello {
+        /// The kind of frame.
+        kind: FrameKind,
+    },
+    /// A second hello.
+    #[error("second hello")]
+    SecondHello,
+    /// A frame after the peer's bye.
+    #[error("{kind:?} frame after bye")]
+    AfterBye {
+        /// The kind of frame.
+        kind: FrameKind,
+    },
+    /// A message beyond the window of a mailbox.
+    #[error("message to mailbox {to}: {source}")]
+    Window {
+        /// The mailbox.
+        to: MailboxId,
+        /// By how much.
+        source: WindowExceeded,
+    },
+    /// Credits that the peer cannot owe.
+    #[error("credits for mailbox {to}: {source}")]
+    Credit {
+        /// The mailbox.
+        to: MailboxId,
+        /// By how much.
+        source: CreditOverflow,
+    },
+    /// An offer that does not follow the one before.
+    #[error("offer {offer} after offer {last}")]
+    OfferOrder {
+        /// The offer.
+        offer: OfferId,
+        /// The highest seen.
+        last: OfferId,
+    },
+    /// More unanswered offers than [`OFFERS_MAX`](crate::link::OFFERS_MAX).
+    #[error("offer {offer} while {limit} wait for an answer")]
+    TooManyOffers {
+        /// The offer.
+        offer: OfferId,
+        /// The limit.
+        limit: usize,
+    },
+    /// An answer to an offer that does not wait for one, or a retraction of one never made.
+    #[error("{kind:?} frame for offer {offer}, which is not open")]
+    UnknownOffer {
+        /// The kind of frame.
+        kind: FrameKind,
+        /// The offer.
+        offer: OfferId,
+    },
+    /// A body that does not follow the one before.
+    #[error("body {body} after body {last}")]
+    BodyOrder {
+        /// The body.
+        body: BodyId,
+        /// The highest seen.
+        last: BodyId,
+    },
+    /// The peer causes answers faster than it reads them.
+    #[error("{limit} answers wait for a peer that does not read them")]
+    AnswersUnread {
+        /// The limit, [`CONTROL_MAX`](crate::link::CONTROL_MAX).
+        limit: usize,
+    },
+}
+
+/// What is wrong with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NameFault {
+    /// It is empty.
+    #[error("empty")]
+    Empty,
+    /// It is above [`NAME_MAX`](crate::wire::NAME_MAX).
+    #[error("{len} bytes, at most {limit} allowed")]
+    TooLong {
+        /// Its length.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// It is not UTF-8.
+    #[error("not UTF-8")]
+    NotText,
+}

@@ -1,0 +1,201 @@
+//! Offers of both ends of one link (docs/wire.md §5).
+//!
+//! Every offer ends exactly once, by a decline or by its body:
+//!
+//! ```text
+//!   sender:    open ─▶ offered ──accept──▶ sending ──sent, failed──▶ (ended)
+//!                        │ ▲ retract: still offered, waits for the answer
+//!                        └──decline──▶ (ended)
+//!   receiver:  offer ─▶ announced ──accept──▶ receiving ──received, failed──▶ (ended)
+//!                        │      ▲──withdraw──┘
+//!                        └──decline, retract──▶ (ended)
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{BODIES_MAX, OFFERS_MAX};
+use crate::ProtocolError;
+use crate::id::{BodyId, OfferId};
+use crate::wire::FrameKind;
+
+/// Why a body cannot be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AcceptRefused {
+    /// Too many bodies are under way. Ask again when one has come.
+    #[error("{BODIES_MAX} bodies are under way")]
+    Busy,
+    /// The peer took the offer back, or it was answered.
+    #[error("the offer is no longer open")]
+    NotOpen,
+}
+
+/// No body of this name is under way, in this direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no such body")]
+pub struct UnknownBody;
+
+/// The offers of this process.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    last_offer: u64,
+    last_body: u64,
+    offered: BTreeMap<OfferId, Asked>,
+    sending: BTreeMap<BodyId, OfferId>,
+}
+
+/// Whether the peer was asked to let an offer be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    No,
+    Yes,
+}
+
+impl Outgoing {
+    pub(super) fn open(&mut self) -> OfferId {
+        self.last_offer += 1;
+        let offer = OfferId(self.last_offer);
+        self.offered.insert(offer, Asked::No);
+        offer
+    }
+
+    pub(super) fn undo(&mut self, offer: OfferId) {
+        self.offered.remove(&offer);
+    }
+
+    /// Whether the peer is to be asked.
+    pub(super) fn retract(&mut self, offer: OfferId) -> bool {
+        match self.offered.get_mut(&offer) {
+            Some(asked) => std::mem::replace(asked, Asked::Yes) == Asked::No,
+            None => false,
+        }
+    }
+
+    pub(super) fn handle_accept(
+        &mut self,
+        offer: OfferId,
+        body: BodyId,
+    ) -> Result<(), ProtocolError> {
+        let kind = FrameKind::Accept;
+        self.offered
+            .remove(&offer)
+            .ok_or(ProtocolError::UnknownOffer { kind, offer })?;
+        if body.0 <= self.last_body {
+            let last = BodyId(self.last_body);
+            return Err(ProtocolError::BodyOrder { body, last });
+        }
+        self.last_body = body.0;
+        self.sending.insert(body, offer);
+        Ok(())
+    }
+
+    pub(super) fn handle_decline(&mut self, offer: OfferId) -> Result<(), ProtocolError> {
+        let kind = FrameKind::Decline;
+        self.offered
+            .remove(&offer)
+            .ok_or(ProtocolError::UnknownOffer { kind, offer })?;
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self, body: BodyId) -> Result<OfferId, UnknownBody> {
+        self.sending.remove(&body).ok_or(UnknownBody)
+    }
+
+    pub(super) fn into_open(self) -> (Vec<OfferId>, Vec<(BodyId, OfferId)>) {
+        (
+            self.offered.into_keys().collect(),
+            self.sending.into_iter().collect(),
+        )
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.offered.len() + self.sending.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len() >= OFFERS_MAX
+    }
+}
+
+/// The offers of the peer.
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    last_offer: u64,
+    last_body: u64,
+    announced: BTreeSet<OfferId>,
+    receiving: BTreeMap<BodyId, OfferId>,
+}
+
+impl Incoming {
+    pub(super) fn accept(&mut self, offer: OfferId) -> Result<BodyId, AcceptRefused> {
+        if !self.announced.contains(&offer) {
+            return Err(AcceptRefused::NotOpen);
+        }
+        if self.receiving.len() >= BODIES_MAX {
+            return Err(AcceptRefused::Busy);
+        }
+        self.announced.remove(&offer);
+        self.last_body += 1;
+        let body = BodyId(self.last_body);
+        self.receiving.insert(body, offer);
+        Ok(body)
+    }
+
+    /// The caller knows that the peer was not told.
+    pub(super) fn withdraw(&mut self, body: BodyId) -> Result<OfferId, UnknownBody> {
+        let offer = self.receiving.remove(&body).ok_or(UnknownBody)?;
+        self.announced.insert(offer);
+        Ok(offer)
+    }
+
+    /// Whether the peer is to be told.
+    pub(super) fn decline(&mut self, offer: OfferId) -> bool {
+        self.announced.remove(&offer)
+    }
+
+    pub(super) fn handle_offer(&mut self, offer: OfferId) -> Result<(), ProtocolError> {
+        if offer.0 <= self.last_offer {
+            let last = OfferId(self.last_offer);
+            return Err(ProtocolError::OfferOrder { offer, last });
+        }
+        // Ours is never above the sender's own count: we see an answer end an offer before it does.
+        if self.announced.len() >= OFFERS_MAX {
+            let limit = OFFERS_MAX;
+            return Err(ProtocolError::TooManyOffers { offer, limit });
+        }
+        self.last_offer = offer.0;
+        self.announced.insert(offer);
+        Ok(())
+    }
+
+    /// Whether the offer was open and has ended; if not, the answer to it is already on its way.
+    pub(super) fn handle_retract(&mut self, offer: OfferId) -> Result<bool, ProtocolError> {
+        if offer.0 == 0 || offer.0 > self.last_offer {
+            let kind = FrameKind::Retract;
+            return Err(ProtocolError::UnknownOffer { kind, offer });
+        }
+        Ok(self.announced.remove(&offer))
+    }
+
+    pub(super) fn end(&mut self, body: BodyId) -> Result<OfferId, UnknownBody> {
+        self.receiving.remove(&body).ok_or(UnknownBody)
+    }
+
+    pub(super) fn into_open(self) -> (Vec<OfferId>, Vec<(BodyId, OfferId)>) {
+        (
+            self.announced.into_iter().collect(),
+            self.receiving.into_iter().collect(),
+        )
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.announced.len() + self.receiving.len()
+    }
+
+    pub(super) fn bodies(&self) -> usize {
+        self.receiving.len()
+    }
+}

@@ -1,0 +1,371 @@
+//! Frames as bytes (docs/wire.md §2 and §3).
+//!
+//! A frame is a fixed header and, for some kinds, a payload that reaches to the end of the frame. The two
+//! are encoded apart, so that the payload goes from where it lies to the driver in one gathered write;
+//! decoding borrows it from the bytes that arrived.
+
+mod header;
+mod kind;
+mod layout;
+mod name;
+
+pub use header::HeaderBytes;
+pub use kind::FrameKind;
+pub use name::{Keep, Name, NameFrame, NameRefusal};
+
+use zerocopy::IntoBytes;
+
+use crate::ProtocolError;
+use crate::credit::Credits;
+use crate::id::{BodyId, MailboxId, OfferId, PingToken, ProcessId, StreamId};
+use header::{exact, split, zeros};
+
+/// One frame between two processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// First in each direction: who speaks, to whom, which version, which windows.
+    Hello {
+        /// The version of `docs/wire.md`.
+        version: u16,
+        /// Who speaks.
+        from: ProcessId,
+        /// Who should be listening.
+        to: ProcessId,
+        /// What each mailbox of the speaker grants at first.
+        window: Credits,
+    },
+    /// A whole message.
+    Post {
+        /// The mailbox, of the receiver.
+        to: MailboxId,
+        /// Who posts, within the sender.
+        stream: StreamId,
+        /// Head, and body if it has one.
+        message: &'a [u8],
+    },
+    /// A message whose body waits to be asked for.
+    Offer {
+        /// The mailbox, of the receiver.
+        to: MailboxId,
+        /// Who posts, within the sender.
+        stream: StreamId,
+        /// What the answer refers to.
+        offer: OfferId,
+        /// Bytes in the body.
+        body_len: u64,
+        /// The head of the message.
+        head: &'a [u8],
+    },
+    /// The receiver has a place for the body of an offer.
+    Accept {
+        /// The offer.
+        offer: OfferId,
+        /// What to call the body.
+        body: BodyId,
+    },
+    /// The receiver will never ask for the body of an offer.
+    Decline {
+        /// The offer.
+        offer: OfferId,
+    },
+    /// The sender would rather not send the body of an offer.
+    Retract {
+        /// The offer.
+        offer: OfferId,
+    },
+    /// Messages were taken out of a mailbox.
+    Credit {
+        /// The mailbox, of the frame's sender.
+        to: MailboxId,
+        /// How many, and of how many bytes.
+        credits: Credits,
+    },
+    /// There is no such mailbox, or no longer.
+    Gone {
+        /// The mailbox, of the frame's sender.
+        mailbox: MailboxId,
+    },
+    /// Last in a direction: the process leaves in order.
+    Bye,
+    /// Are you there?
+    Ping {
+        /// To be repeated.
+        token: PingToken,
+    },
+    /// I am.
+    Pong {
+        /// As in the ping.
+        token: PingToken,
+    },
+    /// A question or answer about names.
+    Name(NameFrame<'a>),
+}
+
+impl<'a> Frame<'a> {
+    /// The frame in `bytes`, borrowing its payload (docs/wire.md §2.4).
+    ///
+    /// # Errors
+    /// What makes `bytes` no frame of this version. No input panics.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
+        let &first = bytes.first().ok_or(ProtocolError::Empty)?;
+        if bytes.len() > FRAME_MAX {
+            let len = bytes.len();
+            return Err(ProtocolError::FrameTooLong {
+                len,
+                limit: FRAME_MAX,
+            });
+        }
+        let kind = FrameKind::from_u8(first).ok_or(ProtocolError::UnknownKind { kind: first })?;
+        match kind {
+            FrameKind::Hello => decode_hello(bytes),
+            FrameKind::Post => {
+                let (header, message) = split::<layout::Post>(kind, bytes)?;
+                zeros(kind, &header.zero)?;
+                Ok(Frame::Post {
+                    to: MailboxId(header.to.get()),
+                    stream: StreamId(header.stream.get()),
+                    message,
+                })
+            }
+            FrameKind::Offer => decode_offer(bytes),
+            FrameKind::Accept => {
+                let header = exact::<layout::TwoWords>(kind, bytes)?;
+                zeros(kind, &header.zero)?;
+                let [offer, body] = header.words;
+                Ok(Frame::Accept {
+                    offer: OfferId(offer.get()),
+                    body: BodyId(body.get()),
+                })
+            }
+            FrameKind::Credit => {
+                let header = exact::<layout::Credit>(kind, bytes)?;
+                zeros(kind, &header.zero)?;
+                let credits = Credits::new(header.messages.get(), header.bytes.get());
+                Ok(Frame::Credit {
+                    to: MailboxId(header.to.get()),
+                    credits,
+                })
+            }
+            FrameKind::Bye => {
+                let header = exact::<layout::Bare>(kind, bytes)?;
+                zeros(kind, &header.zero)?;
+                Ok(Frame::Bye)
+            }
+            FrameKind::Decline | FrameKind::Retract => {
+                let offer = OfferId(one_word(kind, bytes)?);
+                Ok(match kind {
+                    FrameKind::Decline => Frame::Decline { offer },
+                    _ => Frame::Retract { offer },
+                })
+            }
+            FrameKind::Gone => Ok(Frame::Gone {
+                mailbox: MailboxId(one_word(kind, bytes)?),
+            }),
+            FrameKind::Ping | FrameKind::Pong => {
+                let token = PingToken(one_word(kind, bytes)?);
+                Ok(match kind {
+                    FrameKind::Ping => Frame::Ping { token },
+                    _ => Frame::Pong { token },
+                })
+            }
+            FrameKind::Bind
+            | FrameKind::Unbind
+            | FrameKind::Fetch
+            | FrameKind::Cancel
+            | FrameKind::Bound
+            | FrameKind::Conflict
+            | FrameKind::Refused
+            | FrameKind::Found
+            | FrameKind::Forget => NameFrame::decode(kind, bytes).map(Frame::Name),
+        }
+    }
+
+    /// The fixed part. It does not depend on the payload: a caller whose payload lies in pieces may leave
+    /// the field empty here and gather header and pieces itself.
+    ///
+    /// # Panics
+    /// When the caller offers a body outside 1 to [`BODY_MAX`]: our mistake, not the peer's.
+    pub fn header(&self) -> HeaderBytes {
+        let kind = self.kind() as u8;
+        match *self {
+            Frame::Hello {
+                version,
+                from,
+                to,
+                window,
+            } => HeaderBytes::new(
+                layout::Hello {
+                    kind,
+                    zero: [0],
+                    version: version.into(),
+                    window_messages: window.messages.into(),
+                    window_bytes: window.bytes.into(),
+                    from: from.to_u64().into(),
+                    to: to.to_u64().into(),
+                }
+                .as_bytes(),
+            ),
+            Frame::Post { to, stream, .. } => HeaderBytes::new(
+                layout::Post {
+                    kind,
+                    zero: [0; 3],
+                    stream: stream.0.into(),
+                    to: to.0.into(),
+                }
+                .as_bytes(),
+            ),
+            Frame::Offer {
+                to,
+                stream,
+                offer,
+                body_len,
+                ..
+            } => {
+                assert!(
+                    (1..=BODY_MAX).contains(&body_len),
+                    "offer of a body of {body_len} bytes"
+                );
+                HeaderBytes::new(
+                    layout::Offer {
+                        kind,
+                        zero: [0; 3],
+                        stream: stream.0.into(),
+                        to: to.0.into(),
+                        offer: offer.0.into(),
+                        body_len: body_len.into(),
+                    }
+                    .as_bytes(),
+                )
+            }
+            Frame::Accept { offer, body } => HeaderBytes::two_words(kind, [offer.0, body.0]),
+            Frame::Credit { to, credits } => HeaderBytes::new(
+                layout::Credit {
+                    kind,
+                    zero: [0; 3],
+                    messages: credits.messages.into(),
+                    to: to.0.into(),
+                    bytes: credits.bytes.into(),
+                }
+                .as_bytes(),
+            ),
+            Frame::Decline { offer } | Frame::Retract { offer } => {
+                HeaderBytes::one_word(kind, offer.0)
+            }
+            Frame::Gone { mailbox } => HeaderBytes::one_word(kind, mailbox.0),
+            Frame::Bye => HeaderBytes::bare(kind),
+            Frame::Ping { token } | Frame::Pong { token } => HeaderBytes::one_word(kind, token.0),
+            Frame::Name(ref name) => name.header(),
+        }
+    }
+
+    /// What follows the header; empty for most kinds.
+    pub fn payload(&self) -> &'a [u8] {
+        match *self {
+            Frame::Post { message, .. } => message,
+            Frame::Offer { head, .. } => head,
+            Frame::Name(name) => name.payload(),
+            _ => &[],
+        }
+    }
+
+    /// Header and payload in one piece, for a caller that cannot gather.
+    pub fn to_vec(&self) -> Vec<u8> {
+        [&self.header()[..], self.payload()].concat()
+    }
+
+    /// Byte 0 of the frame.
+    pub fn kind(&self) -> FrameKind {
+        match self {
+            Frame::Hello { .. } => FrameKind::Hello,
+            Frame::Post { .. } => FrameKind::Post,
+            Frame::Offer { .. } => FrameKind::Offer,
+            Frame::Accept { .. } => FrameKind::Accept,
+            Frame::Decline { .. } => FrameKind::Decline,
+            Frame::Retract { .. } => FrameKind::Retract,
+            Frame::Credit { .. } => FrameKind::Credit,
+            Frame::Gone { .. } => FrameKind::Gone,
+            Frame::Bye => FrameKind::Bye,
+            Frame::Ping { .. } => FrameKind::Ping,
+            Frame::Pong { .. } => FrameKind::Pong,
+            Frame::Name(name) => name.kind(),
+        }
+    }
+}
+
+impl<'a> From<NameFrame<'a>> for Frame<'a> {
+    fn from(frame: NameFrame<'a>) -> Self {
+        Frame::Name(frame)
+    }
+}
+
+fn decode_hello(bytes: &[u8]) -> Result<Frame<'_>, ProtocolError> {
+    let kind = FrameKind::Hello;
+    // A later version may have a longer hello: its number, at a place that never moves (docs/wire.md
+    // §9.1), is the better complaint.
+    if let Some(&[low, high]) = bytes.get(2..4) {
+        let theirs = u16::from_le_bytes([low, high]);
+        if theirs != VERSION {
+            return Err(ProtocolError::Version {
+                ours: VERSION,
+                theirs,
+            });
+        }
+    }
+    let header = exact::<layout::Hello>(kind, bytes)?;
+    zeros(kind, &header.zero)?;
+    Ok(Frame::Hello {
+        version: header.version.get(),
+        from: ProcessId::from_u64(header.from.get()),
+        to: ProcessId::from_u64(header.to.get()),
+        window: Credits::new(header.window_messages.get(), header.window_bytes.get()),
+    })
+}
+
+fn decode_offer(bytes: &[u8]) -> Result<Frame<'_>, ProtocolError> {
+    let kind = FrameKind::Offer;
+    let (header, head) = split::<layout::Offer>(kind, bytes)?;
+    zeros(kind, &header.zero)?;
+    let body_len = header.body_len.get();
+    if !(1..=BODY_MAX).contains(&body_len) {
+        return Err(ProtocolError::BodyLength {
+            len: body_len,
+            limit: BODY_MAX,
+        });
+    }
+    Ok(Frame::Offer {
+        to: MailboxId(header.to.get()),
+        stream: StreamId(header.stream.get()),
+        offer: OfferId(header.offer.get()),
+        body_len,
+        head,
+    })
+}
+
+fn one_word(kind: FrameKind, bytes: &[u8]) -> Result<u64, ProtocolError> {
+    let header = exact::<layout::OneWord>(kind, bytes)?;
+    zeros(kind, &header.zero)?;
+    Ok(header.word.get())
+}
+
+/// The version of `docs/wire.md` that this crate speaks (docs/wire.md §9.1).
+pub const VERSION: u16 = 1;
+
+/// The longest frame, header included (docs/wire.md §2.1). It bounds what a receiver must hold for a frame
+/// that it did not ask for; longer data goes in bodies.
+pub const FRAME_MAX: usize = 64 << 10;
+
+/// The longest header of any kind, so that one fits a small array on the stack.
+pub const HEADER_MAX: usize = 32;
+
+/// The header of a [`Frame::Post`].
+pub const POST_HEADER: usize = size_of::<layout::Post>();
+
+/// The header of a [`Frame::Offer`].
+pub const OFFER_HEADER: usize = size_of::<layout::Offer>();
+
+/// The longest body, 1 TiB (docs/wire.md §5.2): above any memory we know, below any overflow when a few
+/// lengths are added.
+pub const BODY_MAX: u64 = 1 << 40;
+
+/// The longest name, in bytes of UTF-8 (docs/wire.md §7.1).
+pub const NAME_MAX: usize = 255;

@@ -1,0 +1,114 @@
+//! The kinds of frames and their numbers (docs/wire.md §2.2).
+
+/// Byte 0 of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FrameKind {
+    /// See [`Frame::Hello`](super::Frame::Hello).
+    Hello = 0x01,
+    /// See [`Frame::Bye`](super::Frame::Bye).
+    Bye = 0x02,
+    /// See [`Frame::Ping`](super::Frame::Ping).
+    Ping = 0x03,
+    /// See [`Frame::Pong`](super::Frame::Pong).
+    Pong = 0x04,
+    /// See [`Frame::Post`](super::Frame::Post).
+    Post = 0x10,
+    /// See [`Frame::Offer`](super::Frame::Offer).
+    Offer = 0x11,
+    /// See [`Frame::Accept`](super::Frame::Accept).
+    Accept = 0x12,
+    /// See [`Frame::Decline`](super::Frame::Decline).
+    Decline = 0x13,
+    /// See [`Frame::Retract`](super::Frame::Retract).
+    Retract = 0x14,
+    /// See [`Frame::Credit`](super::Frame::Credit).
+    Credit = 0x15,
+    /// See [`Frame::Gone`](super::Frame::Gone).
+    Gone = 0x16,
+    /// See [`NameFrame::Bind`](super::NameFrame::Bind).
+    Bind = 0x20,
+    /// See [`NameFrame::Unbind`](super::NameFrame::Unbind).
+    Unbind = 0x21,
+    /// See [`NameFrame::Fetch`](super::NameFrame::Fetch).
+    Fetch = 0x22,
+    /// See [`NameFrame::Cancel`](super::NameFrame::Cancel).
+    Cancel = 0x23,
+    /// See [`NameFrame::Bound`](super::NameFrame::Bound).
+    Bound = 0x24,
+    /// See [`NameFrame::Conflict`](super::NameFrame::Conflict).
+    Conflict = 0x25,
+    /// See [`NameFrame::Refused`](super::NameFrame::Refused).
+    Refused = 0x26,
+    /// See [`NameFrame::Found`](super::NameFrame::Found).
+    Found = 0x27,
+    /// See [`NameFrame::Forget`](super::NameFrame::Forget).
+    Forget = 0x28,
+}
+
+impl FrameKind {
+    /// Every kind of this version.
+    pub const ALL: [FrameKind; 20] = [
+        FrameKind::Hello,
+        FrameKind::Bye,
+        FrameKind::Ping,
+        FrameKind::Pong,
+        FrameKind::Post,
+        FrameKind::Offer,
+        FrameKind::Accept,
+        FrameKind::Decline,
+        FrameKind::Retract,
+        FrameKind::Credit,
+        FrameKind::Gone,
+        FrameKind::Bind,
+        FrameKind::Unbind,
+        FrameKind::Fetch,
+        FrameKind::Cancel,
+        FrameKind::Bound,
+        FrameKind::Conflict,
+        FrameKind::Refused,
+        FrameKind::Found,
+        FrameKind::Forget,
+    ];
+
+    /// The kind with this number.
+    pub const fn from_u8(byte: u8) -> Option<Self> {
+        Some(match byte {
+            0x01 => FrameKind::Hello,
+            0x02 => FrameKind::Bye,
+            0x03 => FrameKind::Ping,
+            0x04 => FrameKind::Pong,
+            0x10 => FrameKind::Post,
+            0x11 => FrameKind::Offer,
+            0x12 => FrameKind::Accept,
+            0x13 => FrameKind::Decline,
+            0x14 => FrameKind::Retract,
+            0x15 => FrameKind::Credit,
+            0x16 => FrameKind::Gone,
+            0x20 => FrameKind::Bind,
+            0x21 => FrameKind::Unbind,
+            0x22 => FrameKind::Fetch,
+            0x23 => FrameKind::Cancel,
+            0x24 => FrameKind::Bound,
+            0x25 => FrameKind::Conflict,
+            0x26 => FrameKind::Refused,
+            0x27 => FrameKind::Found,
+            0x28 => FrameKind::Forget,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_the_number_it_is_decoded_from() {
+        let known: Vec<_> = (0..=u8::MAX).filter_map(FrameKind::from_u8).collect();
+        assert_eq!(known, FrameKind::ALL);
+        for kind in FrameKind::ALL {
+            assert_eq!(FrameKind::from_u8(kind as u8), Some(kind));
+        }
+    }
+}

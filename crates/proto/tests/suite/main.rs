@@ -1,0 +1,8 @@
+//! The rules of `docs/wire.md`, each with a test that cites its paragraph.
+
+mod frames;
+mod link;
+mod names;
+mod pair;
+mod paragraphs;
+mod random;

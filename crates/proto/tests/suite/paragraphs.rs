@@ -1,0 +1,31 @@
+//! That no paragraph of the specification is without a test.
+
+const SPECIFICATION: &str = include_str!("../../../../docs/wire.md");
+
+const TESTS: [&str; 4] = [
+    include_str!("frames.rs"),
+    include_str!("link.rs"),
+    include_str!("names.rs"),
+    include_str!("random.rs"),
+];
+
+#[test]
+fn every_numbered_paragraph_has_a_test() {
+    let numbered = SPECIFICATION.lines().filter_map(|line| {
+        let (number, _) = line.strip_prefix("**")?.split_once("** ")?;
+        Some(number)
+    });
+    let cited = |number: &str| {
+        // A citation ends where its number ends: §1.1 is not cited by §1.10.
+        TESTS.iter().any(|test| {
+            test.match_indices(&format!("§{number}"))
+                .any(|(at, found)| {
+                    let after = test[at + found.len()..].chars().next();
+                    !after.is_some_and(|next| next.is_ascii_digit())
+                })
+        })
+    };
+    let (with, without): (Vec<_>, Vec<_>) = numbered.partition(|number| cited(number));
+    assert!(with.len() > 40, "found only {with:?}");
+    assert!(without.is_empty(), "without a test: {without:?}");
+}
