@@ -1,0 +1,386 @@
+//! Who gets a link: our dials, the strangers that dial us, and both at once.
+//!
+//! ```text
+//! dial:      Connecting --answered--> Calling --good hello--> link
+//!                 \--refused, late, bad hello--> next address, or the parked one, or ConnectFailed
+//! stranger:  Accepted --good hello--> link, or Parked, or closed
+//!                 \--late, bad hello, too many--> closed
+//! ```
+//!
+//! When two processes dial each other, the dial of the lower id wins. The higher end drops its own dial
+//! when the other's arrives. The lower end parks the other's: if its own dial fails after all, the
+//! parked one becomes the link. So no order of arrival makes two links, or none.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use mizzen_driver::{ConnectFailure, Event, LossReason, PeerId};
+
+use crate::connection::Connection;
+use crate::driver::{Peer, TcpDriver, Who};
+use crate::handshake::{Greeting, Heard, Hello, MAX_STRANGERS, Role, Stage};
+use crate::listener::{self, Accepted};
+use crate::poller::Ready;
+use crate::slots::Key;
+
+/// A connect under way.
+#[derive(Debug)]
+pub(crate) struct Dial {
+    /// Addresses not yet tried.
+    addresses: VecDeque<SocketAddr>,
+    serial: u64,
+    /// The address being tried.
+    attempt: Option<Key>,
+    /// The peer's own dial, which waits for the end of this one.
+    parked: Option<Key>,
+    failure: ConnectFailure,
+}
+
+impl TcpDriver {
+    pub(crate) fn dial(&mut self, peer: PeerId, addresses: Vec<SocketAddr>) {
+        let serial = self.next_serial();
+        let dial = Dial {
+            addresses: addresses.into(),
+            serial,
+            attempt: None,
+            parked: None,
+            failure: ConnectFailure::Unreachable(std::io::ErrorKind::AddrNotAvailable),
+        };
+        self.peers.insert(peer, Peer::Dialling(dial));
+        self.try_next_address(peer);
+    }
+
+    /// Gives up a dial, and what is parked behind it.
+    pub(crate) fn drop_dial(&mut self, dial: &Dial) {
+        [dial.attempt, dial.parked]
+            .into_iter()
+            .flatten()
+            .for_each(|key| drop(self.remove_greeting(key)));
+    }
+
+    /// Takes strangers in, a bounded number at a time.
+    pub(crate) fn accept_strangers(&mut self) -> std::io::Result<()> {
+        for _ in 0..ACCEPT_TURN {
+            match listener::accept(&self.listener)? {
+                Accepted::Connection(socket) => self.admit_stranger(socket),
+                Accepted::Nobody => {
+                    self.has_callers = false;
+                    return Ok(());
+                }
+                Accepted::NoDescriptor => {
+                    if !self.drop_oldest_stranger() {
+                        // Nothing of ours to give up: come back when somebody else may have closed something.
+                        self.has_callers = false;
+                        self.accept_again = Some(Instant::now() + DESCRIPTOR_PATIENCE);
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the greetings whose time is over.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        if self.accept_again.is_some_and(|at| at <= now) {
+            self.accept_again = None;
+            self.has_callers = true;
+        }
+        while let Some(&(deadline, key)) = self.strangers.first() {
+            if deadline > now {
+                break;
+            }
+            self.remove_greeting(key);
+        }
+        while let Some(&(deadline, key)) = self.attempts.first() {
+            if deadline > now {
+                break;
+            }
+            self.fail_attempt(key, ConnectFailure::TimedOut);
+        }
+    }
+
+    /// When something is to be done if nothing happens before.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let strangers = self.strangers.first().map(|&(deadline, _)| deadline);
+        let attempts = self.attempts.first().map(|&(deadline, _)| deadline);
+        [strangers, attempts, self.accept_again, self.pulse_at]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Goes on with a greeting about which the network said something.
+    pub(crate) fn handle_greeting(&mut self, key: Key, ready: Ready) {
+        let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
+            return;
+        };
+        match greeting.stage {
+            Stage::Connecting { peer } => {
+                if ready.writable {
+                    self.handle_answered(key, peer);
+                }
+            }
+            Stage::Calling { peer } => self.handle_answer(key, peer),
+            Stage::Accepted => self.handle_stranger(key),
+            Stage::Parked { hello } => {
+                // Nothing may follow its hello before our answer, so this can only be the end.
+                if ready.hung_up {
+                    self.remove_greeting(key);
+                    if let Some(Peer::Dialling(dial)) = self.peers.get_mut(&hello.from) {
+                        dial.parked = dial.parked.filter(|&parked| parked != key);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The network answered our dial: say hello.
+    fn handle_answered(&mut self, key: Key, peer: PeerId) {
+        let (me, token) = (self.me, self.token);
+        let Some(Peer::Dialling(dial)) = self.peers.get(&peer) else {
+            return;
+        };
+        let hello = Hello {
+            from: me,
+            to: peer,
+            serial: dial.serial,
+        };
+        let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
+            return;
+        };
+        if let Some(kind) = listener::failure(&greeting.socket) {
+            return self.fail_attempt(key, ConnectFailure::Unreachable(kind));
+        }
+        match greeting.say(&hello.encode(Role::Dialler, &token)) {
+            Ok(()) => {
+                greeting.stage = Stage::Calling { peer };
+                self.handle_answer(key, peer);
+            }
+            // An edge can come while the connection is still being made.
+            Err(ConnectFailure::Unreachable(
+                std::io::ErrorKind::NotConnected | std::io::ErrorKind::WouldBlock,
+            )) => {}
+            Err(failure) => self.fail_attempt(key, failure),
+        }
+    }
+
+    /// The peer that we dialled said something.
+    fn handle_answer(&mut self, key: Key, peer: PeerId) {
+        let (me, token) = (self.me, self.token);
+        let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
+            return;
+        };
+        let heard = match greeting.listen() {
+            Heard::NotAll => return,
+            Heard::Closed => return self.fail_attempt(key, ConnectFailure::Rejected),
+            Heard::All(bytes) => Hello::decode(&bytes, Role::Acceptor, &token),
+        };
+        match heard.filter(|hello| hello.from == peer && hello.to == me) {
+            None => self.fail_attempt(key, ConnectFailure::Rejected),
+            Some(hello) => {
+                let parked = match self.peers.remove(&peer) {
+                    Some(Peer::Dialling(dial)) => dial.parked,
+                    _ => None,
+                };
+                self.open(key, hello);
+                if let Some(parked) = parked {
+                    // Overtaken, unless the peer has given up the link meanwhile and dialled again.
+                    self.decide_parked(parked);
+                }
+            }
+        }
+    }
+
+    /// Somebody who dialled us said something.
+    fn handle_stranger(&mut self, key: Key) {
+        let (me, token) = (self.me, self.token);
+        let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
+            return;
+        };
+        let heard = match greeting.listen() {
+            Heard::NotAll => return,
+            Heard::Closed => None,
+            Heard::All(bytes) => Hello::decode(&bytes, Role::Dialler, &token),
+        };
+        match heard.filter(|hello| hello.to == me && hello.from != me) {
+            None => drop(self.remove_greeting(key)),
+            Some(hello) => self.decide(key, hello),
+        }
+    }
+
+    /// Whether a peer that said a good hello gets a link.
+    fn decide(&mut self, key: Key, hello: Hello) {
+        match self.peers.get_mut(&hello.from) {
+            Some(Peer::Dialling(dial)) if self.me < hello.from => {
+                let replaced = dial.parked.replace(key);
+                if let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) {
+                    greeting.stage = Stage::Parked { hello };
+                    self.strangers.remove(&(greeting.deadline, key));
+                }
+                if let Some(replaced) = replaced {
+                    self.remove_greeting(replaced);
+                }
+            }
+            // The other's dial wins; ours is dropped when the answer is out, and goes on if it is not.
+            Some(Peer::Dialling(_)) => self.welcome(key, hello),
+            Some(&mut Peer::Linked(old)) => {
+                let known = self.connections.get_mut(old).and_then(Who::serial);
+                if known.is_some_and(|known| hello.serial <= known) {
+                    return drop(self.remove_greeting(key));
+                }
+                self.lose(old, LossReason::Replaced);
+                self.welcome(key, hello);
+            }
+            None => self.welcome(key, hello),
+        }
+    }
+
+    fn decide_parked(&mut self, key: Key) {
+        if let Some(Who::Greeting(Greeting {
+            stage: Stage::Parked { hello },
+            ..
+        })) = self.connections.get_mut(key)
+        {
+            let hello = *hello;
+            self.decide(key, hello);
+        }
+    }
+
+    /// Answers a good hello, and opens the link.
+    fn welcome(&mut self, key: Key, hello: Hello) {
+        let answer = Hello {
+            from: self.me,
+            to: hello.from,
+            serial: self.next_serial(),
+        };
+        let answer = answer.encode(Role::Acceptor, &self.token);
+        let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
+            return;
+        };
+        if greeting.say(&answer).is_err() {
+            return drop(self.remove_greeting(key));
+        }
+        if let Some(Peer::Dialling(dial)) = self.peers.remove(&hello.from) {
+            self.drop_dial(&dial);
+        }
+        self.open(key, hello);
+    }
+
+    /// Turns a greeting into a link.
+    fn open(&mut self, key: Key, hello: Hello) {
+        let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
+            return;
+        };
+        self.strangers.remove(&(greeting.deadline, key));
+        self.attempts.remove(&(greeting.deadline, key));
+        self.connections.replace(key, |who| match who {
+            Who::Greeting(greeting) => Who::Linked(Box::new(Connection::new(
+                greeting.socket,
+                hello.from,
+                hello.serial,
+            ))),
+            linked @ Who::Linked(_) => linked,
+        });
+        self.peers.insert(hello.from, Peer::Linked(key));
+        self.events.push_back(Event::Connected { peer: hello.from });
+        // What came with the hello has no edge of its own.
+        self.enqueue(key);
+    }
+
+    fn admit_stranger(&mut self, socket: OwnedFd) {
+        if self.strangers.len() >= MAX_STRANGERS {
+            self.drop_oldest_stranger();
+        }
+        let greeting = Greeting::accepted(socket, self.hello_patience);
+        let deadline = greeting.deadline;
+        let key = self.connections.insert(Who::Greeting(greeting));
+        self.strangers.insert((deadline, key));
+        if self.watch(key).is_err() {
+            self.remove_greeting(key);
+        }
+    }
+
+    fn drop_oldest_stranger(&mut self) -> bool {
+        let oldest = self.strangers.first().copied();
+        oldest.is_some_and(|(_, key)| self.remove_greeting(key).is_some())
+    }
+
+    /// Gives up the address being tried, and goes on with the next.
+    fn fail_attempt(&mut self, key: Key, failure: ConnectFailure) {
+        let Some(greeting) = self.remove_greeting(key) else {
+            return;
+        };
+        let (Stage::Connecting { peer } | Stage::Calling { peer }) = greeting.stage else {
+            return;
+        };
+        if let Some(Peer::Dialling(dial)) = self.peers.get_mut(&peer) {
+            dial.attempt = None;
+            dial.failure = failure;
+            self.try_next_address(peer);
+        }
+    }
+
+    fn try_next_address(&mut self, peer: PeerId) {
+        while let Some(Peer::Dialling(dial)) = self.peers.get_mut(&peer) {
+            let Some(address) = dial.addresses.pop_front() else {
+                return self.fail_dial(peer);
+            };
+            match listener::dial(address) {
+                Err(error) => dial.failure = ConnectFailure::Unreachable(error.kind()),
+                Ok(socket) => {
+                    let greeting = Greeting::dialled(socket, peer, self.dial_patience);
+                    let deadline = greeting.deadline;
+                    let key = self.connections.insert(Who::Greeting(greeting));
+                    dial.attempt = Some(key);
+                    self.attempts.insert((deadline, key));
+                    match self.watch(key) {
+                        Ok(()) => return,
+                        Err(error) => {
+                            self.remove_greeting(key);
+                            if let Some(Peer::Dialling(dial)) = self.peers.get_mut(&peer) {
+                                dial.failure = ConnectFailure::Unreachable(error.kind());
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// No address is left: the parked dial of the peer takes over, if there is one.
+    fn fail_dial(&mut self, peer: PeerId) {
+        let Some(Peer::Dialling(dial)) = self.peers.remove(&peer) else {
+            return;
+        };
+        if let Some(parked) = dial.parked {
+            self.decide_parked(parked);
+        }
+        if !self.peers.contains_key(&peer) {
+            self.events.push_back(Event::ConnectFailed {
+                peer,
+                reason: dial.failure,
+            });
+        }
+    }
+
+    fn remove_greeting(&mut self, key: Key) -> Option<Greeting> {
+        match self.connections.get_mut(key) {
+            Some(Who::Greeting(_)) => {}
+            _ => return None,
+        }
+        let Some(Who::Greeting(greeting)) = self.connections.remove(key) else {
+            return None;
+        };
+        self.strangers.remove(&(greeting.deadline, key));
+        self.attempts.remove(&(greeting.deadline, key));
+        Some(greeting)
+    }
+}
+
+/// Strangers taken in by one poll.
+const ACCEPT_TURN: usize = 64;
+/// How long to wait for a descriptor when there is none.
+const DESCRIPTOR_PATIENCE: Duration = Duration::from_millis(100);

@@ -1,0 +1,109 @@
+//! An open link: a socket and its two halves.
+
+use std::os::fd::OwnedFd;
+
+use mizzen_driver::{Event, LossReason, PeerId, Way};
+
+use crate::poller::Ready;
+use crate::receive::{Pool, ReceiveHalf, Received};
+use crate::send::{Flushed, SendHalf};
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) peer: PeerId,
+    pub(crate) socket: OwnedFd,
+    pub(crate) sender: SendHalf,
+    pub(crate) receiver: ReceiveHalf,
+    /// The peer's, when it agreed to this link.
+    pub(crate) serial: u64,
+    /// Whether the caller knows of this link.
+    pub(crate) is_reported: bool,
+    /// Whether it waits for its turn.
+    pub(crate) is_queued: bool,
+    /// Whether its pulse is taken.
+    pub(crate) is_watched: bool,
+}
+
+/// What a turn came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Done,
+    More,
+    Lost(LossReason),
+}
+
+impl Connection {
+    pub(crate) fn new(socket: OwnedFd, peer: PeerId, serial: u64) -> Self {
+        Self {
+            peer,
+            socket,
+            sender: SendHalf::new(peer),
+            receiver: ReceiveHalf::new(peer),
+            serial,
+            is_reported: false,
+            is_queued: false,
+            is_watched: false,
+        }
+    }
+
+    pub(crate) fn handle_ready(&mut self, ready: Ready) {
+        if ready.readable {
+            self.receiver.handle_readable();
+        }
+        if ready.writable {
+            self.sender.handle_room();
+        }
+        if ready.hung_up {
+            self.receiver.handle_hang_up();
+        }
+    }
+
+    /// Writes what can be written. What ends by it is added to `events`.
+    pub(crate) fn flush(&mut self, mut events: impl FnMut(Event<'static>)) -> Flushed {
+        let peer = self.peer;
+        let flushed = self
+            .sender
+            .flush(&self.socket, |body| events(Event::BodySent { peer, body }));
+        if self.sender.poll_room() {
+            events(Event::Writable { peer });
+        }
+        flushed
+    }
+
+    /// Reads what is there, within the budget.
+    pub(crate) fn receive(
+        &mut self,
+        pool: &mut Pool,
+        budget: usize,
+        reported: &mut usize,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> Turn {
+        match self
+            .receiver
+            .receive(&self.socket, pool, budget, reported, sink)
+        {
+            Received::More => Turn::More,
+            Received::Lost(reason) => Turn::Lost(reason),
+            // A write that failed ends the link only here, when all that came before is handed out.
+            Received::All => match self.sender.failure() {
+                Some(kind) => Turn::Lost(LossReason::Broken(kind)),
+                None => Turn::Done,
+            },
+        }
+    }
+
+    /// Closes the link, and adds what that ends to `events`.
+    pub(crate) fn close(self, reason: LossReason, mut events: impl FnMut(Event<'static>)) {
+        let peer = self.peer;
+        let failed = |way| move |body| Event::BodyFailed { peer, body, way };
+        self.sender
+            .into_unsent()
+            .map(failed(Way::Sending))
+            .for_each(&mut events);
+        self.receiver
+            .into_missing()
+            .map(failed(Way::Receiving))
+            .for_each(&mut events);
+        events(Event::Lost { peer, reason });
+    }
+}
