@@ -1,0 +1,254 @@
+//! The address of a mailbox.
+
+use core::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use mizzen_proto::id::StreamId;
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::error::PostError;
+use crate::memory::Lent;
+use crate::message::{Message, Plain, Single};
+use crate::net::{NetLink, Outgoing};
+use crate::process::link::{MemoryLink, Route};
+use crate::process::post::Until;
+use crate::process::{Handle, Path, Process};
+use crate::rank::{Address, MailboxId, ProcessId, Rank};
+use crate::sender::Sender;
+
+/// The address of a mailbox: anyone who has it may post. It can be cloned, packed into a message, and bound to a name.
+///
+/// One address reaches a thread of this process, another process of this host, or another host: the path is chosen
+/// when it is first used. Messages that one thread posts to one mailbox arrive in order.
+#[derive(Clone)]
+pub struct MailboxRef {
+    process: Handle,
+    address: Address,
+    /// The path, once it was used.
+    opened: OnceLock<Opened>,
+}
+
+#[derive(Clone)]
+enum Opened {
+    Memory {
+        link: Arc<MemoryLink>,
+        route: Arc<Route>,
+    },
+    Net(Arc<NetLink>),
+}
+
+impl MailboxRef {
+    pub(crate) fn new(process: Handle, address: Address) -> Self {
+        Self {
+            process,
+            address,
+            opened: OnceLock::new(),
+        }
+    }
+
+    /// The process that owns the mailbox.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.address.process.rank
+    }
+
+    /// Sends one plain value.
+    ///
+    /// # Errors
+    ///
+    /// As [`post`](Self::post).
+    #[inline]
+    pub fn send<T: IntoBytes + Immutable + ?Sized>(&self, value: &T) -> Result<(), PostError> {
+        self.post_single(value.as_bytes(), Until::Forever)
+    }
+
+    /// Sends one serde value.
+    ///
+    /// # Errors
+    ///
+    /// As [`post`](Self::post), or if the value refuses to be serialised.
+    #[cfg(feature = "serde")]
+    pub fn send_value<T: serde::Serialize + ?Sized>(&self, value: &T) -> Result<(), PostError> {
+        let mut message = Message::new();
+        message.pack_value(value)?;
+        self.post(&mut message)
+    }
+
+    /// Posts a message. Returns when its memory may be used again: at once when there is room, otherwise when the receiver
+    /// has made some.
+    ///
+    /// Between hosts, a message of more than 64 KiB goes from this memory straight into the receiver's, so `post` returns when
+    /// the receiver has taken it. Two processes that both post such a message to each other before they retrieve wait for
+    /// ever: post it in a [`scope`](crate::Deck::scope), which goes on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`PostError::PeerGone`] or [`PostError::Closed`] if nobody can receive it any more.
+    pub fn post(&self, message: &mut Message<'_>) -> Result<(), PostError> {
+        self.post_until(message, Until::Forever)
+    }
+
+    /// Posts a message if there is room for it now.
+    ///
+    /// # Errors
+    ///
+    /// [`PostError::Busy`] if not; otherwise as [`post`](Self::post).
+    pub fn try_post(&self, message: &mut Message<'_>) -> Result<(), PostError> {
+        self.post_until(message, Until::Now)
+    }
+
+    /// Posts a message, waiting for room at most as long as said.
+    ///
+    /// # Errors
+    ///
+    /// [`PostError::TimedOut`] when there was none in time; otherwise as [`post`](Self::post).
+    pub fn post_timeout(
+        &self,
+        message: &mut Message<'_>,
+        timeout: Duration,
+    ) -> Result<(), PostError> {
+        self.post_until(message, Until::Deadline(Instant::now() + timeout))
+    }
+
+    /// Posts a header and a lent buffer, which moves to the receiver.
+    ///
+    /// # Errors
+    ///
+    /// As [`post`](Self::post).
+    pub fn post_lent<H: IntoBytes + Immutable + ?Sized, T: Plain>(
+        &self,
+        header: &H,
+        buffer: Lent<T>,
+    ) -> Result<(), PostError> {
+        let mut message = Message::new();
+        message.pack_cheaper(header).pack_lent(buffer);
+        self.post(&mut message)
+    }
+
+    /// Opens a path of one's own to the mailbox: the fastest way for one thread to send often.
+    ///
+    /// # Errors
+    ///
+    /// As [`post`](Self::post).
+    pub fn sender(&self) -> Result<Sender, PostError> {
+        match self.opened()? {
+            Opened::Memory { link, route } => {
+                Sender::open(self.process.clone(), Arc::clone(link), route.mailbox)
+            }
+            Opened::Net(link) => Ok(Sender::over_net(
+                self.process.clone(),
+                Arc::clone(link),
+                self.address.mailbox,
+            )),
+        }
+    }
+
+    /// The address as it is packed into messages.
+    pub(crate) fn to_bytes(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.address.process.to_u64().to_le_bytes());
+        bytes[8..].copy_from_slice(&self.address.mailbox.0.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8], process: Arc<Process>) -> Option<Self> {
+        let (owner, mailbox) = bytes.split_first_chunk::<8>()?;
+        let mailbox = u64::from_le_bytes(mailbox.try_into().ok()?);
+        let owner = ProcessId::from_u64(u64::from_le_bytes(*owner));
+        (owner.rank.0 < process.size).then(|| {
+            Self::new(
+                Handle::new(process),
+                Address {
+                    process: owner,
+                    mailbox: MailboxId(mailbox),
+                },
+            )
+        })
+    }
+
+    fn post_single(&self, bytes: &[u8], until: Until) -> Result<(), PostError> {
+        let posted = match self.opened()? {
+            Opened::Memory { link, route } => {
+                link.post(&self.process, route, &Single(bytes), until)
+            }
+            Opened::Net(link) => self.post_net(link, Outgoing::single(&[bytes]), until),
+        };
+        self.note(posted)
+    }
+
+    fn post_until(&self, message: &mut Message<'_>, until: Until) -> Result<(), PostError> {
+        let posted = match self.opened()? {
+            Opened::Memory { link, route } => {
+                link.show_lent(&self.process, message)?;
+                let posted = link.post(&self.process, route, &message.wire(), until);
+                if posted.is_ok() {
+                    link.give_lent(&self.process, message);
+                }
+                posted
+            }
+            Opened::Net(link) => {
+                let posted = self.post_net(link, message.foreign()?.outgoing(), until);
+                if posted.is_ok() {
+                    message.drop_lent();
+                }
+                posted
+            }
+        };
+        self.note(posted)
+    }
+
+    fn post_net(
+        &self,
+        link: &Arc<NetLink>,
+        message: Outgoing<'_>,
+        until: Until,
+    ) -> Result<(), PostError> {
+        let to = self.address.mailbox;
+        link.post(&self.process, to, StreamId::default(), message, until)
+    }
+
+    /// A closed mailbox is forgotten where names are remembered.
+    fn note(&self, posted: Result<(), PostError>) -> Result<(), PostError> {
+        if let Err(PostError::Closed { .. } | PostError::PeerGone(_)) = posted {
+            self.process.forget_address(self.address);
+        }
+        posted
+    }
+
+    #[inline]
+    fn opened(&self) -> Result<&Opened, PostError> {
+        match self.opened.get() {
+            Some(opened) => Ok(opened),
+            None => self.open(),
+        }
+    }
+
+    #[cold]
+    fn open(&self) -> Result<&Opened, PostError> {
+        let opened = match self.process.reach_life(self.address.process)? {
+            Path::Memory(link) => {
+                let route = link.route(self.address.mailbox);
+                Opened::Memory { link, route }
+            }
+            Path::Net(link) => Opened::Net(link),
+        };
+        Ok(self.opened.get_or_init(|| opened))
+    }
+}
+
+impl PartialEq for MailboxRef {
+    fn eq(&self, other: &Self) -> bool {
+        self.address == other.address
+    }
+}
+
+impl Eq for MailboxRef {}
+
+impl fmt::Debug for MailboxRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MailboxRef")
+            .field(&self.address.to_string())
+            .finish()
+    }
+}

@@ -1,0 +1,203 @@
+//! A process's handle on its job.
+
+use core::fmt;
+use std::time::Duration;
+
+use crate::address::MailboxRef;
+use crate::error::{ArenaError, BindError, FetchError, JoinError, MailboxError};
+use crate::host;
+use crate::mailbox::Mailbox;
+use crate::memory::Lent;
+use crate::message::Plain;
+use crate::process::post::Until;
+use crate::process::{Handle, Neighbours};
+use crate::rank::{Incarnation, Rank};
+use crate::scope::Scope;
+
+/// A process's handle on the job. Clone it, share it between threads.
+///
+/// ```
+/// let deck = mizzen::Deck::join()?;
+/// println!("rank {} of {}", deck.rank(), deck.size());
+/// # Ok::<(), mizzen::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Deck {
+    pub(crate) process: Handle,
+}
+
+impl Deck {
+    /// How long [`fetch`](Self::fetch) waits for a name to be bound. A name that nobody binds is nearly always misspelt; a
+    /// program that binds later says so with [`fetch_timeout`](Self::fetch_timeout).
+    pub const FETCH_PATIENCE: Duration = Duration::from_secs(30);
+
+    /// Joins the job that the launcher (`mizzen run`) started. Without a launcher, this is a job of one.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError`] if the launcher's agent cannot be understood, or this process has joined before.
+    pub fn join() -> Result<Self, JoinError> {
+        host::join().map(|process| Self {
+            process: Handle::new(process),
+        })
+    }
+
+    /// This process's number in the job, from 0.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.process.id.rank
+    }
+
+    /// Which life of this rank it is: 0, and one more each time the launcher started it again.
+    #[must_use]
+    pub fn incarnation(&self) -> Incarnation {
+        self.process.id.incarnation
+    }
+
+    /// Number of processes in the job.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.process.size
+    }
+
+    /// The host this process runs on, as the launcher calls it.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.process.host
+    }
+
+    /// Whether a launcher started this job. If not, it is a job of one.
+    #[must_use]
+    pub fn is_launched(&self) -> bool {
+        !matches!(self.process.peers.neighbours, Neighbours::None)
+    }
+
+    /// Insists on a job of at least `needed` processes.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError::TooSmall`], which says how to start the program.
+    pub fn at_least(&self, needed: u32) -> Result<&Self, JoinError> {
+        let size = self.size();
+        if size < needed {
+            return Err(JoinError::TooSmall {
+                size,
+                needed,
+                launched: self.is_launched(),
+            });
+        }
+        Ok(self)
+    }
+
+    /// A new mailbox, owned by the caller.
+    ///
+    /// # Errors
+    ///
+    /// [`MailboxError::TooMany`] if the process has as many as it may.
+    pub fn mailbox(&self) -> Result<Mailbox, MailboxError> {
+        let core = self.process.open_mailbox()?;
+        Ok(Mailbox::new(self.process.clone(), core))
+    }
+
+    /// Binds a name to a mailbox, for everyone in the job.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError::Taken`] if the name means another mailbox.
+    pub fn bind(&self, name: &str, mailbox: &Mailbox) -> Result<(), BindError> {
+        self.process.bind(name, mailbox.full_address())
+    }
+
+    /// Frees a name that was bound to a mailbox of this process.
+    pub fn unbind(&self, name: &str, mailbox: &Mailbox) {
+        self.process.unbind(name, mailbox.full_address());
+    }
+
+    /// The mailbox that `name` means, waiting until someone binds it, at most [`FETCH_PATIENCE`](Self::FETCH_PATIENCE).
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError::Unbound`] if nobody did.
+    pub fn fetch(&self, name: &str) -> Result<MailboxRef, FetchError> {
+        self.fetch_timeout(name, Self::FETCH_PATIENCE)
+    }
+
+    /// As [`fetch`](Self::fetch), waiting as long as said. `Duration::ZERO` does not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`fetch`](Self::fetch).
+    pub fn fetch_timeout(&self, name: &str, timeout: Duration) -> Result<MailboxRef, FetchError> {
+        let address = self.process.fetch(name, Some(timeout))?;
+        Ok(MailboxRef::new(self.process.clone(), address))
+    }
+
+    /// A buffer of `count` zeroed values in this process's arena, to be moved into a message. Waits while receivers hold
+    /// all of the arena.
+    ///
+    /// # Errors
+    ///
+    /// [`ArenaError::TooLong`] if no arena can hold it, or the system has no memory.
+    pub fn lend<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
+        self.process.lend(count, Until::Forever)
+    }
+
+    /// Bytes of memory that this process holds for lent buffers and long messages.
+    #[must_use]
+    pub fn arena_bytes(&self) -> usize {
+        self.process.arena.bytes()
+    }
+
+    /// Overlaps communication with computation on borrowed data: what is posted inside goes on while the closure computes,
+    /// and is done when `scope` returns.
+    ///
+    /// ```
+    /// use mizzen::Message;
+    /// mizzen::local(1, |deck| {
+    ///     let inbox = deck.mailbox()?;
+    ///     let halo = vec![1.0f64; 4096];
+    ///     let address = inbox.address();
+    ///     let sum = deck.scope(|scope| {
+    ///         let mut message = Message::new();
+    ///         message.pack_cheaper(&halo[..]);
+    ///         let sent = scope.post(&address, message);
+    ///         let sum: f64 = halo.iter().sum();
+    ///         sent.wait().map(|()| sum)
+    ///     })?;
+    ///     assert_eq!(sum, 4096.0);
+    ///     assert_eq!(inbox.receive_vec::<f64>()?, halo);
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    pub fn scope<'env, T>(&self, body: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> T) -> T {
+        std::thread::scope(|threads| body(&Scope::new(threads)))
+    }
+}
+
+impl fmt::Display for Deck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_launched() {
+            write!(
+                f,
+                "rank {} of {} on {}",
+                self.rank(),
+                self.size(),
+                self.host()
+            )
+        } else {
+            write!(
+                f,
+                "rank 0 of 1, started without the launcher (`mizzen run -n 4 -- <program>` starts four)"
+            )
+        }
+    }
+}
+
+impl fmt::Debug for Deck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deck")
+            .field("rank", &self.process.id)
+            .field("size", &self.size())
+            .finish()
+    }
+}

@@ -1,0 +1,494 @@
+//! What can go wrong, by operation, and how far each error reaches.
+
+use core::fmt;
+use std::time::Duration;
+
+use crate::rank::{ProcessId, Rank};
+
+/// Any error of this crate, for `?` in programs. Its `Debug` form is its sentence too, because that is what Rust prints when
+/// `main` returns it.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Joining the job.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// Making a mailbox.
+    #[error(transparent)]
+    Mailbox(#[from] MailboxError),
+    /// Binding a name.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// Fetching a name.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// Posting a message.
+    #[error(transparent)]
+    Post(#[from] PostError),
+    /// Retrieving a message.
+    #[error(transparent)]
+    Retrieve(#[from] RetrieveError),
+    /// Unpacking a message.
+    #[error(transparent)]
+    Unpack(#[from] UnpackError),
+    /// Lending a buffer.
+    #[error(transparent)]
+    Arena(#[from] ArenaError),
+    /// An error of the program itself.
+    #[error("{0}")]
+    Program(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Program(error.into())
+    }
+}
+
+/// What programs return.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// The largest thing an error affects: what has to be given up, and what may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// This message only.
+    Message,
+    /// Everything with this peer or mailbox.
+    Peer,
+    /// The whole job.
+    Job,
+}
+
+impl Error {
+    /// The largest thing the error affects.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        match self {
+            Self::Join(_) => Scope::Job,
+            Self::Post(
+                PostError::PeerGone(_) | PostError::Closed { .. } | PostError::Unreachable(_),
+            )
+            | Self::Retrieve(RetrieveError::PeerGone(_))
+            | Self::Fetch(FetchError::HolderGone { .. })
+            | Self::Bind(BindError::HolderGone { .. }) => Scope::Peer,
+            _ => Scope::Message,
+        }
+    }
+
+    /// The process whose loss caused the error.
+    #[must_use]
+    pub fn lost(&self) -> Option<Rank> {
+        match self {
+            Self::Post(PostError::PeerGone(gone))
+            | Self::Retrieve(RetrieveError::PeerGone(gone)) => Some(gone.rank()),
+            Self::Fetch(FetchError::HolderGone { gone, .. })
+            | Self::Bind(BindError::HolderGone { gone, .. }) => Some(gone.rank()),
+            _ => None,
+        }
+    }
+}
+
+/// A process that is no longer there, and how it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    process: ProcessId,
+    how: Departure,
+}
+
+/// How a process went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// It left the job in order.
+    Left,
+    /// It died: killed, crashed, or ended without leaving.
+    Died,
+    /// The connection to its host broke.
+    ConnectionLost,
+    /// It wrote nonsense into memory or onto the wire, and was cut off.
+    Misbehaved,
+}
+
+impl Gone {
+    pub(crate) fn new(process: ProcessId, how: Departure) -> Self {
+        Self { process, how }
+    }
+
+    /// Which process.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.process.rank
+    }
+
+    /// Which life of it.
+    #[must_use]
+    pub fn process(&self) -> ProcessId {
+        self.process
+    }
+
+    /// How it went.
+    #[must_use]
+    pub fn how(&self) -> Departure {
+        self.how
+    }
+
+    /// Whether it went otherwise than by leaving in order.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.how != Departure::Left
+    }
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match self.how {
+            Departure::Left => "has left the job",
+            Departure::Died => "died",
+            Departure::ConnectionLost => "is lost: the connection to its host broke",
+            Departure::Misbehaved => "wrote nonsense and was cut off",
+        };
+        write!(f, "rank {} {how}", self.process)
+    }
+}
+
+/// Why a process could not join its job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// The launcher's descriptor is not usable.
+    #[error(
+        "the launcher's descriptor MIZZEN_AGENT_FD={value:?} is not usable ({cause}); start the program with `mizzen run`"
+    )]
+    Descriptor {
+        /// What the variable said.
+        value: String,
+        /// What was wrong.
+        cause: String,
+    },
+    /// This process has joined already.
+    #[error(
+        "this process has joined its job already; clone the first `Deck` instead of joining again"
+    )]
+    Twice,
+    /// The launcher's agent ended or spoke another protocol.
+    #[error(
+        "the launcher's agent gave no usable answer: {0}; is `mizzen` of the same version as this program?"
+    )]
+    Agent(String),
+    /// The operating system refused something.
+    #[error("cannot set up the process: {0}")]
+    System(#[from] std::io::Error),
+    /// Shared memory could not be made.
+    #[error(transparent)]
+    Memory(#[from] mizzen_shm::SegmentError),
+    /// The job is smaller than the program needs.
+    #[error("{}", too_small(*.size, *.needed, *.launched))]
+    TooSmall {
+        /// Processes of the job.
+        size: u32,
+        /// Processes the program needs.
+        needed: u32,
+        /// Whether a launcher started it.
+        launched: bool,
+    },
+}
+
+fn too_small(size: u32, needed: u32, launched: bool) -> String {
+    if launched {
+        format!(
+            "this program needs at least {needed} processes and was started with {size}; start it with `mizzen run -n {needed} -- <program>`"
+        )
+    } else {
+        format!(
+            "this program needs at least {needed} processes, but it was started without the launcher and is a job of one; start it with `mizzen run -n {needed} -- <program>`"
+        )
+    }
+}
+
+/// Why a mailbox could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MailboxError {
+    /// The process has as many mailboxes as it may.
+    #[error("this process has {limit} mailboxes, and may not have more; drop some")]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// Why a name could not be bound.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// Another mailbox has the name.
+    #[error(
+        "the name {name:?} is taken by a mailbox of rank {owner}; choose another name, or unbind it there"
+    )]
+    Taken {
+        /// The name.
+        name: String,
+        /// Whose mailbox has it.
+        owner: Rank,
+    },
+    /// The name is not one.
+    #[error("{name:?} is not a name: {cause}")]
+    Invalid {
+        /// The name.
+        name: String,
+        /// Why.
+        cause: String,
+    },
+    /// The process that keeps the name refused.
+    #[error("the name {name:?} could not be bound: {cause}")]
+    Refused {
+        /// The name.
+        name: String,
+        /// Why.
+        cause: String,
+    },
+    /// The process that keeps the name is gone.
+    #[error("the name {name:?} could not be bound because its keeper is gone: {gone}")]
+    HolderGone {
+        /// The name.
+        name: String,
+        /// Who is gone.
+        gone: Gone,
+    },
+}
+
+/// Why a name could not be fetched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// Nobody bound the name in time.
+    #[error(
+        "nobody bound the name {name:?} within {waited:.1?}; check the spelling where it is bound, or wait longer with `fetch_timeout`"
+    )]
+    Unbound {
+        /// The name.
+        name: String,
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// The name is not one.
+    #[error("{name:?} is not a name: {cause}")]
+    Invalid {
+        /// The name.
+        name: String,
+        /// Why.
+        cause: String,
+    },
+    /// The process that keeps the name refused.
+    #[error("the name {name:?} could not be fetched: {cause}")]
+    Refused {
+        /// The name.
+        name: String,
+        /// Why.
+        cause: String,
+    },
+    /// The process that keeps the name is gone.
+    #[error("the name {name:?} could not be fetched because its keeper is gone: {gone}")]
+    HolderGone {
+        /// The name.
+        name: String,
+        /// Who is gone.
+        gone: Gone,
+    },
+}
+
+/// Why a process cannot be reached.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReachError {
+    /// There is no such rank.
+    #[error("there is no rank {rank}: the job has {size} processes, numbered from 0")]
+    NoSuchRank {
+        /// The rank.
+        rank: Rank,
+        /// Processes of the job.
+        size: u32,
+    },
+    /// It is gone.
+    #[error("{0}")]
+    Gone(Gone),
+    /// Setting up the path failed.
+    #[error("no path to rank {rank}: {cause}")]
+    NoPath {
+        /// The rank.
+        rank: Rank,
+        /// What happened.
+        cause: String,
+    },
+}
+
+/// Why a message was not posted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostError {
+    /// The process of the mailbox is gone.
+    #[error("message not posted: {0}")]
+    PeerGone(Gone),
+    /// The mailbox is closed.
+    #[error("message not posted: the mailbox at rank {rank} is closed")]
+    Closed {
+        /// Whose mailbox it was.
+        rank: Rank,
+    },
+    /// There is no way to the process.
+    #[error("message not posted: {0}")]
+    Unreachable(ReachError),
+    /// The receiver did not make room in time.
+    #[error(
+        "message not posted: the mailbox at rank {rank} is full, and its owner did not retrieve in time"
+    )]
+    TimedOut {
+        /// Whose mailbox it is.
+        rank: Rank,
+    },
+    /// The mailbox has no room now (`try_post`).
+    #[error("the mailbox at rank {rank} has no room now")]
+    Busy {
+        /// Whose mailbox it is.
+        rank: Rank,
+    },
+    /// A lent buffer of the message was posted before.
+    #[error("a lent buffer of this message was given away before; it cannot be sent twice")]
+    LentTwice,
+    /// A lent buffer of the message was made by another process of a local job.
+    #[error("a lent buffer goes only through addresses of the process that made it")]
+    LentByAnother,
+    /// The message is too long, or there is no memory for it.
+    #[error("message not posted: {0}")]
+    Memory(#[from] ArenaError),
+    /// A serde value refused to be serialised.
+    #[error("the value cannot be packed: {0}")]
+    Encode(String),
+}
+
+impl PostError {
+    #[cfg(feature = "serde")]
+    pub(crate) fn encode(error: postcard::Error) -> Self {
+        Self::Encode(error.to_string())
+    }
+}
+
+impl From<ReachError> for PostError {
+    fn from(error: ReachError) -> Self {
+        match error {
+            ReachError::Gone(gone) => Self::PeerGone(gone),
+            other => Self::Unreachable(other),
+        }
+    }
+}
+
+/// Why no message was retrieved.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RetrieveError {
+    /// A process that had sent to this mailbox died, or one on which it depends died or left. All that it sent before was
+    /// retrieved. This is said once for each process; retrieving goes on with the others.
+    #[error("{0}; everything it sent to this mailbox before was retrieved")]
+    PeerGone(Gone),
+    /// Nothing came in time.
+    #[error("no message came within {waited:.1?}")]
+    TimedOut {
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// A message came that cannot be opened. Its sender broke the format.
+    #[error("a message from rank {rank} cannot be opened: {cause}")]
+    Malformed {
+        /// Who sent it.
+        rank: Rank,
+        /// What is wrong.
+        cause: UnpackError,
+    },
+}
+
+/// Why a piece could not be unpacked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnpackError {
+    /// All pieces are unpacked.
+    #[error("the message has no further piece")]
+    NoPiece,
+    /// The piece has another length.
+    #[error(
+        "the piece is {found} bytes long, and {expected} were asked for; do sender and receiver agree on the type?"
+    )]
+    Length {
+        /// What was asked for.
+        expected: usize,
+        /// What is there.
+        found: usize,
+    },
+    /// The piece is a lent buffer.
+    #[error("the piece is a lent buffer; unpack it with `unpack_lent`")]
+    Lent,
+    /// The piece is not a lent buffer.
+    #[error("the piece is not a lent buffer, or was unpacked before")]
+    NotLent,
+    /// The piece is not a mailbox.
+    #[error("the piece is not the address of a mailbox")]
+    NotAMailbox,
+    /// The piece is not a message.
+    #[error("the piece is not a message")]
+    NotAMessage,
+    /// The bytes are not a value of the type.
+    #[error("the piece is not a value of that type: {0}")]
+    Decode(String),
+    /// The message makes no sense.
+    #[error("the message is malformed")]
+    Malformed,
+    /// There is no memory for the piece.
+    #[error("there is no memory for a piece of {bytes} bytes")]
+    Memory {
+        /// How many bytes.
+        bytes: usize,
+    },
+    /// Cheaper pieces wait for `finish`.
+    #[error("cheaper pieces wait for `finish`")]
+    Pending,
+    /// The sender waited no longer and took the message back before its long pieces were asked for.
+    #[error("the sender took the message back before the rest of it was asked for")]
+    Retracted,
+    /// The sender was lost before all of the message came.
+    #[error("the rest of the message did not come: {0}")]
+    PeerGone(Gone),
+}
+
+impl UnpackError {
+    #[cfg(feature = "serde")]
+    pub(crate) fn decode(error: postcard::Error) -> Self {
+        Self::Decode(error.to_string())
+    }
+}
+
+/// Why there is no memory for a lent buffer or a long message.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArenaError {
+    /// Longer than allowed.
+    #[error("{bytes} bytes are more than the {limit} that one message may have; send it in pieces")]
+    TooLong {
+        /// What was asked for.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The operating system has no more memory.
+    #[error(transparent)]
+    Memory(mizzen_shm::SegmentError),
+    /// Receivers hold all of it.
+    #[error("all lent memory is in the hands of receivers, and none came back within {waited:.1?}")]
+    AllOut {
+        /// How long we waited.
+        waited: Duration,
+    },
+}

@@ -1,0 +1,577 @@
+//! The keeper: one sleeping thread per process, which does what must be done while all others compute. It meets peers
+//! that the agent introduces, answers them, and notices their death.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use mizzen_proto::boot::{
+    FromProcess, MAX_PACKET as MAX_AGENT_PACKET, MAX_WAITING, ToProcess, Unreachable,
+};
+use mizzen_shm::{Access, Fault, ProcessFd, Socket, SocketError, View, region_of_view};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+
+use super::channel::SocketChannel;
+use super::packet::{MAX_PACKET, Packet};
+use super::pair::{Pair, hello_segments};
+use crate::crash;
+use crate::error::{Departure, Gone, JoinError, ReachError};
+use crate::memory::SlabId;
+use crate::process::bells::ring;
+use crate::process::channel::{Channel, Hangup};
+use crate::process::link::{MemoryLink, Parts};
+use crate::process::{Path, Process};
+use crate::rank::{Incarnation, ProcessId, Rank};
+
+/// Events taken from the kernel at once.
+const EVENTS: usize = 32;
+
+/// How soon packets that a full socket did not take are tried again.
+const BACKLOG_NAP: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 2_000_000,
+};
+/// How long after its socket closed a dying process may take to be dead.
+const DEATH_PATIENCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+const AGENT: u64 = 0;
+const WAKE: u64 = 1;
+/// Keys of peers' sockets and processes: two for each, from here on.
+const FIRST_PEER: u64 = 2;
+
+/// The keeper as the other threads of the process see it.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    agent: Socket,
+    wake: OwnedFd,
+    stop: AtomicBool,
+    introductions: Mutex<Introductions>,
+    changed: Condvar,
+    channels: Mutex<Vec<Weak<SocketChannel>>>,
+    thread: OnceLock<JoinHandle<()>>,
+}
+
+/// Who we asked the agent for. It must be asked once: asking again connects anew.
+#[derive(Debug, Default)]
+struct Introductions {
+    asked: HashSet<Rank>,
+    /// Introduced, but their hello has not come.
+    meeting: HashSet<Rank>,
+    refused: HashMap<Rank, ReachError>,
+    /// Processes of other hosts, and where they listen.
+    elsewhere: HashMap<Rank, (ProcessId, String)>,
+}
+
+impl Introductions {
+    fn refuse(&mut self, rank: Rank, error: ReachError) {
+        self.asked.remove(&rank);
+        self.meeting.remove(&rank);
+        self.refused.insert(rank, error);
+    }
+}
+
+impl Keeper {
+    pub(super) fn new(agent: Socket) -> Result<Arc<Self>, JoinError> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(std::io::Error::from)?;
+        Ok(Arc::new(Self {
+            agent,
+            wake,
+            stop: AtomicBool::new(false),
+            introductions: Mutex::default(),
+            changed: Condvar::new(),
+            channels: Mutex::default(),
+            thread: OnceLock::new(),
+        }))
+    }
+
+    pub(super) fn start(self: &Arc<Self>, process: &Arc<Process>) -> Result<(), JoinError> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(std::io::Error::from)?;
+        let mut rounds = Rounds {
+            keeper: Arc::clone(self),
+            process: Arc::downgrade(process),
+            me: process.id,
+            epoll,
+            peers: HashMap::new(),
+            last_key: FIRST_PEER,
+        };
+        rounds.watch(self.agent.as_fd(), AGENT)?;
+        rounds.watch(self.wake.as_fd(), WAKE)?;
+        let thread = std::thread::Builder::new()
+            .name("mizzen-keeper".into())
+            .spawn(move || rounds.run())?;
+        let _ = self.thread.set(thread);
+        Ok(())
+    }
+
+    pub(super) fn tell_agent(&self, packet: &FromProcess) -> Result<(), Hangup> {
+        let mut bytes = Vec::new();
+        packet.encode(&mut bytes).map_err(|_| Hangup)?;
+        self.agent.send(&bytes, &[]).map_err(|_| Hangup)
+    }
+
+    /// The path to a rank, waiting for the agent's introduction.
+    pub(crate) fn reach(
+        &self,
+        process: &Arc<Process>,
+        rank: Rank,
+        patience: Duration,
+    ) -> Result<Path, ReachError> {
+        let no_path = |cause: &str| ReachError::NoPath {
+            rank,
+            cause: cause.into(),
+        };
+        let deadline = Instant::now() + patience;
+        let mut state = lock(&self.introductions);
+        state.refused.remove(&rank);
+        loop {
+            if let Some(path) = process.peers.known(rank).filter(|path| !path.is_ended()) {
+                return Ok(path);
+            }
+            if let Some(error) = state.refused.get(&rank) {
+                return Err(error.clone());
+            }
+            if let Some((peer, locator)) = state.elsewhere.remove(&rank) {
+                drop(state);
+                return connect(process, peer, &locator, deadline);
+            }
+            if !state.meeting.contains(&rank) && state.asked.insert(rank) {
+                let asked = self.tell_agent(&FromProcess::Reach { rank: rank.0 });
+                asked.map_err(|_| no_path("the launcher's agent is gone"))?;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(no_path("it did not answer the introduction in time"));
+            }
+            let woken = self.changed.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Has the launcher tell the user something about this process.
+    pub(crate) fn remark(&self, mut text: String) {
+        let end = (0..=MAX_WAITING.min(text.len()))
+            .rev()
+            .find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+        let _ = self.tell_agent(&FromProcess::Waiting { text });
+    }
+
+    /// Leaves the job, and the thread ends. Peers and the agent are told, unless the program is dying.
+    pub(crate) fn leave(&self, how: Departure) {
+        if how == Departure::Left {
+            for channel in lock(&self.channels)
+                .drain(..)
+                .filter_map(|channel| channel.upgrade())
+            {
+                channel.say_bye();
+            }
+            let _ = self.tell_agent(&FromProcess::Leaving);
+        }
+        self.stop.store(true, Ordering::Release);
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// Something that [`reach`](Self::reach) waits for may have happened.
+    fn notify(&self) {
+        // Taking the lock orders this after the look of a thread that is about to wait.
+        drop(lock(&self.introductions));
+        self.changed.notify_all();
+    }
+}
+
+/// The path to a process of another host.
+fn connect(
+    process: &Arc<Process>,
+    peer: ProcessId,
+    locator: &str,
+    deadline: Instant,
+) -> Result<Path, ReachError> {
+    if let Some(gone) = process.peers.gone(peer) {
+        return Err(ReachError::Gone(gone));
+    }
+    let cause = || "this process has no network, although the job has several hosts".into();
+    let no_network = || ReachError::NoPath {
+        rank: peer.rank,
+        cause: cause(),
+    };
+    let engine = process.engine.get().ok_or_else(no_network)?;
+    engine.connect(peer, locator, deadline).map(Path::Net)
+}
+
+/// The keeper's thread.
+struct Rounds {
+    keeper: Arc<Keeper>,
+    process: Weak<Process>,
+    me: ProcessId,
+    epoll: OwnedFd,
+    peers: HashMap<u64, PeerEntry>,
+    last_key: u64,
+}
+
+/// A peer we were introduced to.
+struct PeerEntry {
+    id: ProcessId,
+    channel: Arc<SocketChannel>,
+    pair: Pair,
+    process_fd: ProcessFd,
+    /// After its hello.
+    link: Option<Arc<MemoryLink>>,
+}
+
+/// Why a peer's packets end.
+enum End {
+    /// Nothing more now.
+    Later,
+    /// It left or died.
+    Gone(Departure),
+}
+
+impl Rounds {
+    fn run(&mut self) {
+        let mut events = Vec::with_capacity(EVENTS);
+        while !self.keeper.stop.load(Ordering::Acquire) {
+            events.clear();
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            let backlog = self.peers.values().any(|entry| entry.channel.has_backlog());
+            let nap = backlog.then_some(&BACKLOG_NAP);
+            if let Err(error) = epoll::wait(&self.epoll, buffer, nap) {
+                if error != rustix::io::Errno::INTR {
+                    return;
+                }
+                continue;
+            }
+            for entry in self
+                .peers
+                .values()
+                .filter(|entry| entry.channel.has_backlog())
+            {
+                entry.channel.flush();
+            }
+            // The process outlives this round, not the wait.
+            let Some(process) = self.process.upgrade() else {
+                return;
+            };
+            for event in events.drain(..) {
+                match event.data.u64() {
+                    AGENT => {
+                        if !self.hear_agent(&process) {
+                            let _ = epoll::delete(&self.epoll, self.keeper.agent.as_fd());
+                        }
+                    }
+                    WAKE => {
+                        let _ = rustix::io::read(&self.keeper.wake, &mut [0; 8]);
+                    }
+                    key => self.hear_peer(&process, key),
+                }
+            }
+        }
+    }
+
+    fn watch(&self, fd: BorrowedFd<'_>, key: u64) -> Result<(), JoinError> {
+        let data = epoll::EventData::new_u64(key);
+        epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)
+            .map_err(|error| std::io::Error::from(error).into())
+    }
+
+    /// Takes what the agent said. `false` if it is gone.
+    fn hear_agent(&mut self, process: &Arc<Process>) -> bool {
+        let mut buffer = [0; MAX_AGENT_PACKET];
+        loop {
+            let received = match self.keeper.agent.try_recv(&mut buffer) {
+                Ok(Some(received)) => received,
+                Ok(None) => return true,
+                Err(_) => return false,
+            };
+            let Ok(packet) = ToProcess::decode(&buffer[..received.len]) else {
+                return false;
+            };
+            self.handle_agent(process, packet, received.fds);
+        }
+    }
+
+    fn handle_agent(&mut self, process: &Arc<Process>, packet: ToProcess, fds: Vec<OwnedFd>) {
+        let life = |rank, incarnation| ProcessId::new(Rank(rank), Incarnation(incarnation));
+        match packet {
+            ToProcess::Peer { rank, incarnation } => {
+                let id = life(rank, incarnation);
+                {
+                    let mut state = lock(&self.keeper.introductions);
+                    state.asked.remove(&id.rank);
+                    state.meeting.insert(id.rank);
+                }
+                if self.meet(process, id, fds).is_err() {
+                    let cause = "its shared memory could not be set up".into();
+                    let error = ReachError::NoPath {
+                        rank: id.rank,
+                        cause,
+                    };
+                    lock(&self.keeper.introductions).refuse(id.rank, error);
+                }
+                self.keeper.notify();
+            }
+            ToProcess::Unreachable { rank, reason } => {
+                let rank = Rank(rank);
+                let gone = |how| {
+                    let known = process.peers.last_gone(rank);
+                    ReachError::Gone(
+                        known.unwrap_or(Gone::new(ProcessId::new(rank, Incarnation(0)), how)),
+                    )
+                };
+                let error = match reason {
+                    Unreachable::NoSuchRank => ReachError::NoSuchRank {
+                        rank,
+                        size: process.size,
+                    },
+                    Unreachable::Dead => gone(Departure::Died),
+                    Unreachable::Left => gone(Departure::Left),
+                };
+                lock(&self.keeper.introductions).refuse(rank, error);
+                self.keeper.notify();
+            }
+            ToProcess::Died {
+                rank, incarnation, ..
+            } => {
+                let id = life(rank, incarnation);
+                self.lose(process, id, Departure::Died);
+                process.process_failed(Gone::new(id, Departure::Died));
+                self.keeper.notify();
+            }
+            // A new life is met when it is first reached, by either side.
+            ToProcess::Joined { rank, incarnation } => {
+                process.peers.note_joined(life(rank, incarnation));
+                process.bind_again(Rank(rank));
+                self.keeper.notify();
+            }
+            ToProcess::Address {
+                rank,
+                incarnation,
+                locator,
+            } => {
+                let id = life(rank, incarnation);
+                let mut state = lock(&self.keeper.introductions);
+                state.asked.remove(&id.rank);
+                state.elsewhere.insert(id.rank, (id, locator));
+                drop(state);
+                self.keeper.notify();
+            }
+            ToProcess::Boot(_) => (),
+        }
+    }
+
+    /// The agent introduces us to a peer: makes our half of the pair and says hello.
+    fn meet(
+        &mut self,
+        process: &Arc<Process>,
+        id: ProcessId,
+        fds: Vec<OwnedFd>,
+    ) -> Result<(), JoinError> {
+        let broken = || JoinError::Agent("an introduction without its descriptors".into());
+        let [socket, process_fd] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| broken())?;
+        let socket = Socket::from_fd(socket).map_err(|_| broken())?;
+        let process_fd = ProcessFd::from_fd(process_fd).map_err(|_| broken())?;
+        crash::point("attach.introduced");
+        let (pair, shared) = Pair::make(process.memory)?;
+        crash::point("attach.made");
+        let channel = Arc::new(SocketChannel::new(socket, pair.clone()));
+        let key = self.last_key;
+        self.last_key += 2;
+        self.watch(channel.socket().as_fd(), key)?;
+        self.watch(process_fd.as_fd(), key + 1)?;
+        // If it is gone already, its death is the next event.
+        let _ = channel.send_with(&Packet::Hello(self.me), &hello_segments(process, &shared));
+        crash::point("attach.hello");
+        lock(&self.keeper.channels).push(Arc::downgrade(&channel));
+        self.peers.insert(
+            key,
+            PeerEntry {
+                id,
+                channel,
+                pair,
+                process_fd,
+                link: None,
+            },
+        );
+        Ok(())
+    }
+
+    fn hear_peer(&mut self, process: &Arc<Process>, key: u64) {
+        let of_process = key % 2 != FIRST_PEER % 2;
+        let key = if of_process { key - 1 } else { key };
+        let Some(entry) = self.peers.get_mut(&key) else {
+            return;
+        };
+        // What it said before it went counts.
+        let mut end = entry.hear(process, self.me);
+        if entry.link.is_some() {
+            lock(&self.keeper.introductions)
+                .meeting
+                .remove(&entry.id.rank);
+        }
+        self.keeper.notify();
+        if let (End::Later, true) = (&end, of_process) {
+            end = End::Gone(Departure::Died);
+        }
+        if let End::Gone(how) = end {
+            self.forget(process, key, how);
+        }
+    }
+
+    fn lose(&mut self, process: &Arc<Process>, id: ProcessId, how: Departure) {
+        let found = self
+            .peers
+            .iter()
+            .find(|(_, entry)| entry.id == id)
+            .map(|(key, _)| *key);
+        if let Some(key) = found {
+            if let Some(entry) = self.peers.get_mut(&key) {
+                entry.hear(process, self.me);
+            }
+            self.forget(process, key, how);
+        }
+    }
+
+    fn forget(&mut self, process: &Arc<Process>, key: u64, how: Departure) {
+        let Some(entry) = self.peers.remove(&key) else {
+            return;
+        };
+        let _ = epoll::delete(&self.epoll, entry.channel.socket().as_fd());
+        let _ = epoll::delete(&self.epoll, entry.process_fd.as_fd());
+        let how = match how {
+            Departure::ConnectionLost => entry.die_or_misbehave(),
+            how => how,
+        };
+        match &entry.link {
+            Some(link) => process.end_link(link, how),
+            None => process.peer_gone(Gone::new(entry.id, how)),
+        }
+        // Whoever waits for a peer that died on the way asks the agent again: it may have another life.
+        lock(&self.keeper.introductions)
+            .meeting
+            .remove(&entry.id.rank);
+        entry.channel.hang_up();
+        self.keeper.notify();
+    }
+}
+
+impl PeerEntry {
+    /// The socket closed without a word. A dying process closes its sockets a moment before it is dead; one that lives on has
+    /// broken the link, and may still read what we lent it.
+    fn die_or_misbehave(&self) -> Departure {
+        let mut watched = [PollFd::new(&self.process_fd, PollFlags::IN)];
+        match poll(&mut watched, Some(&DEATH_PATIENCE)) {
+            Ok(ready) if ready > 0 => Departure::Died,
+            _ => Departure::Misbehaved,
+        }
+    }
+
+    /// Takes what the peer said.
+    fn hear(&mut self, process: &Arc<Process>, me: ProcessId) -> End {
+        let mut buffer = [0; MAX_PACKET];
+        loop {
+            let received = match self.channel.socket().try_recv(&mut buffer) {
+                Ok(Some(received)) => received,
+                Ok(None) => return End::Later,
+                Err(SocketError::TooLarge | SocketError::TooManyFds) => {
+                    return End::Gone(Departure::Misbehaved);
+                }
+                Err(_) => return End::Gone(Departure::ConnectionLost),
+            };
+            let Some(packet) = Packet::decode(&buffer[..received.len]) else {
+                return End::Gone(Departure::Misbehaved);
+            };
+            match self.handle(process, me, packet, received.fds) {
+                Ok(true) => (),
+                Ok(false) => return End::Gone(Departure::Left),
+                Err(Hangup) => return End::Gone(Departure::Misbehaved),
+            }
+        }
+    }
+
+    /// `Ok(false)` when the peer said goodbye.
+    fn handle(
+        &mut self,
+        process: &Arc<Process>,
+        me: ProcessId,
+        packet: Packet<'_>,
+        mut fds: Vec<OwnedFd>,
+    ) -> Result<bool, Hangup> {
+        let Some(link) = &self.link else {
+            return match packet {
+                Packet::Hello(id) if id == self.id && id != me => {
+                    self.attach(process, fds).map(|()| true)
+                }
+                Packet::Bye => Ok(false),
+                _ => Err(Hangup),
+            };
+        };
+        match packet {
+            Packet::Hello(_) => return Err(Hangup),
+            Packet::OpenLane { lane, mailbox } => {
+                let memory = fds.pop().filter(|_| fds.is_empty()).ok_or(Hangup)?;
+                // A peer that hangs up while we answer is noticed by its socket.
+                let _ = self
+                    .channel
+                    .handle_open_lane(process, link, lane, mailbox, memory);
+            }
+            Packet::LaneOpened { lane, line } => self.channel.handle_lane_opened(lane, line),
+            Packet::LaneRefused { lane, full } => self.channel.handle_lane_refused(lane, full),
+            Packet::LaneClosed { lane } => self.channel.handle_lane_closed(lane),
+            Packet::LaneDone { lane } => self.channel.handle_lane_done(process, lane),
+            Packet::Slab { number, bytes } => {
+                let memory = fds.pop().filter(|_| fds.is_empty()).ok_or(Hangup)?;
+                let bytes = usize::try_from(bytes).map_err(|_| Hangup)?;
+                let view = View::attach(memory, bytes, Access::ReadOnly, Fault::Now)
+                    .map_err(|_| Hangup)?;
+                link.add_slab(SlabId(number), region_of_view(view));
+            }
+            Packet::SlabGone { number } => link.remove_slab(SlabId(number)),
+            Packet::Name(frame) => process.handle_name(self.id, frame),
+            Packet::Remind => process.pump_all(),
+            Packet::Bye => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The peer's hello came: the link is complete.
+    fn attach(&mut self, process: &Arc<Process>, fds: Vec<OwnedFd>) -> Result<(), Hangup> {
+        let theirs = Pair::attach(fds).map_err(|_| Hangup)?.ok_or(Hangup)?;
+        crash::point("attach.mapped");
+        let out = self.pair.shared_lane(&theirs.pair).map_err(|_| Hangup)?;
+        let back = theirs.pair.shared_lane(&self.pair).map_err(|_| Hangup)?;
+        let bells = theirs.bells.clone();
+        let parts = Parts {
+            lane: out.shared_producer(),
+            inbound: back.consumer_calling(move |bell| ring(&bells, bell)),
+            watches: theirs.watches,
+            bells: theirs.bells,
+            returns: self.pair.returns(),
+            their_returns: theirs.pair.returns(),
+        };
+        self.channel.set_theirs(theirs.pair);
+        let link = Arc::new(MemoryLink::new(
+            self.id,
+            parts,
+            Channel::Socket(Arc::clone(&self.channel)),
+        ));
+        process.peers.add(Path::Memory(Arc::clone(&link)));
+        process.add_link(Arc::clone(&link));
+        self.link = Some(Arc::clone(&link));
+        crash::point("attach.linked");
+        // The peer may have posted before we could look, and its rings found nobody who knew the lane.
+        while link.peek.is_ready() && !link.is_ended() {
+            process.pump(&link);
+        }
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,162 @@
+//! A whole job inside one OS process: ranks are threads, so that a parallel program is tested under `cargo test`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use crate::deck::Deck;
+use crate::error::{Departure, Error, Gone, JoinError, Result};
+use crate::memory::Memory;
+use crate::net::Engine;
+use crate::process::{Handle, Neighbours, Process, Universe};
+use crate::rank::{Incarnation, ProcessId, Rank};
+
+/// Runs a job of `size` ranks as threads of this process and returns what each rank returned.
+///
+/// The ranks share nothing but what `body` captures; they communicate as processes of one host would. If a rank fails or
+/// panics, the others are told as if its process had died, and its failure is the result.
+///
+/// ```
+/// let squares = mizzen::local(4, |deck| Ok(deck.rank().0 * deck.rank().0))?;
+/// assert_eq!(squares, [0, 1, 4, 9]);
+/// # Ok::<(), mizzen::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The error of the rank that failed first.
+///
+/// # Panics
+///
+/// If a rank panics, or if `size` is 0.
+pub fn local<T: Send>(size: u32, body: impl Fn(Deck) -> Result<T> + Sync) -> Result<Vec<T>> {
+    assert!(size > 0, "a job has at least one rank");
+    let universe = Arc::new(Universe {
+        places: RwLock::default(),
+    });
+    let mut decks = Vec::new();
+    for rank in 0..size {
+        let id = ProcessId::new(Rank(rank), Incarnation(0));
+        let neighbours = Neighbours::Local(Arc::clone(&universe));
+        let process = Process::new(id, size, "local".into(), Memory::Heap, neighbours)
+            .map_err(JoinError::Memory)?;
+        universe
+            .places
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::downgrade(&process));
+        decks.push(Deck {
+            process: Handle::new(process),
+        });
+    }
+    run_ranks(decks, body, |gone| universe.tell_all(gone))
+}
+
+/// As [`local`], but ranks reach each other through TCP on the loopback interface only: for tests of the network path.
+///
+/// # Errors
+///
+/// As [`local`], or if the system refuses sockets.
+///
+/// # Panics
+///
+/// As [`local`].
+#[doc(hidden)]
+pub fn local_over_tcp<T: Send>(
+    size: u32,
+    body: impl Fn(Deck) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    assert!(size > 0, "a job has at least one rank");
+    let locators = Arc::new(OnceLock::new());
+    let (mut decks, mut places, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for rank in 0..size {
+        let id = ProcessId::new(Rank(rank), Incarnation(0));
+        let neighbours = Neighbours::Networked(Arc::clone(&locators));
+        let process = Process::new(id, size, "local".into(), Memory::Heap, neighbours)
+            .map_err(JoinError::Memory)?;
+        let place = Arc::downgrade(&process);
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let engine =
+            Engine::start(place.clone(), id, [42; 32], listen).map_err(JoinError::System)?;
+        all.push(engine.locator().to_owned());
+        let _ = process.engine.set(engine);
+        places.push(place);
+        decks.push(Deck {
+            process: Handle::new(process),
+        });
+    }
+    let _ = locators.set(all);
+    run_ranks(decks, body, |gone| {
+        for place in places.iter().filter_map(std::sync::Weak::upgrade) {
+            if place.id != gone.process() {
+                place.fail(gone);
+            } else if let Some(engine) = place.engine.get() {
+                // Something of the failed rank lives on; as a dead process it would not.
+                engine.leave(gone.how());
+            }
+        }
+    })
+}
+
+/// Runs each rank in a thread. A rank that fails is told to the others with `tell`.
+fn run_ranks<T: Send>(
+    decks: Vec<Deck>,
+    body: impl Fn(Deck) -> Result<T> + Sync,
+    tell: impl Fn(Gone) + Sync,
+) -> Result<Vec<T>> {
+    let first = Mutex::new(None);
+    let run = |deck: Deck| {
+        let id = deck.process.id;
+        let failure = match catch_unwind(AssertUnwindSafe(|| body(deck))) {
+            Ok(Ok(value)) => return Some(value),
+            Ok(Err(error)) => Failure::Error(error),
+            Err(panic) => Failure::Panic(panic),
+        };
+        first
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(failure);
+        tell(Gone::new(id, Departure::Died));
+        None
+    };
+    let results: Vec<Option<T>> = std::thread::scope(|threads| {
+        let ranks: Vec<_> = decks
+            .into_iter()
+            .map(|deck| threads.spawn(|| run(deck)))
+            .collect();
+        ranks
+            .into_iter()
+            .map(|rank| rank.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    });
+    match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(Failure::Panic(panic)) => resume_unwind(panic),
+        Some(Failure::Error(error)) => Err(error),
+        None => Ok(results.into_iter().flatten().collect()),
+    }
+}
+
+enum Failure {
+    Error(Error),
+    Panic(Box<dyn std::any::Any + Send>),
+}
+
+impl Universe {
+    /// A rank failed: nobody shall wait for it.
+    fn tell_all(&self, gone: Gone) {
+        let places = self
+            .places
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        for place in places.iter().filter_map(std::sync::Weak::upgrade) {
+            if place.id == gone.process() {
+                continue;
+            }
+            if let Some(link) = place.peers.link_to(gone.process()) {
+                place.end_link(&link, gone.how());
+            }
+            place.fail(gone);
+        }
+    }
+}

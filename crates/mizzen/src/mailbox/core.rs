@@ -1,0 +1,264 @@
+//! The part of a mailbox that others touch: deliverers, the reactor, and peers that open lanes to it.
+
+use core::fmt;
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use mizzen_lane::{Consumer, Peek, Watch};
+
+use crate::error::Gone;
+use crate::message::{Flags, Payload};
+use crate::net::NetAccount;
+use crate::process::link::{Account as LaneAccount, MemoryLink};
+use crate::rank::{MailboxId, ProcessId, Rank};
+
+/// A mailbox as others see it.
+///
+/// | field | writer | reader |
+/// | --- | --- | --- |
+/// | `watch` | the owner, when it sleeps and wakes | all senders |
+/// | `queue`, `queued` | whoever drains a shared lane; the owner takes out | the owner |
+/// | `new_lanes`, `news` | whoever opens a lane | the owner, which moves them to its own list |
+/// | `waker`, `peeks` | the owner | the reactor |
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) id: MailboxId,
+    pub(crate) watch: Watch,
+    queue: Mutex<VecDeque<Entry>>,
+    pub(crate) queued: AtomicUsize,
+    /// Written and read under the lock of `queue`.
+    closed: AtomicBool,
+    new_lanes: Mutex<Vec<LaneIn>>,
+    news: AtomicBool,
+    told_gone: Mutex<HashSet<ProcessId>>,
+    depends: Mutex<HashSet<Rank>>,
+    waker: Mutex<Option<Waker>>,
+    peeks: Mutex<Vec<Peek>>,
+}
+
+/// What lies in a mailbox's queue.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    Message(Delivery),
+    Gone(Gone),
+}
+
+/// A message on its way into a mailbox.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) source: ProcessId,
+    pub(crate) flags: Flags,
+    pub(crate) payload: Payload,
+    /// Whose memory the payload refers to.
+    pub(crate) lender: Option<Arc<MemoryLink>>,
+    /// To whom a credit is due when it is retrieved.
+    pub(crate) account: Option<Account>,
+}
+
+/// To whom credits for a message are due.
+#[derive(Debug)]
+pub(crate) enum Account {
+    Lane(Arc<LaneAccount>),
+    Net(NetAccount),
+}
+
+impl Account {
+    /// The message was retrieved.
+    #[inline]
+    pub(crate) fn retrieved(&self) {
+        match self {
+            Self::Lane(account) => account.retrieved(),
+            Self::Net(account) => account.retrieved(),
+        }
+    }
+}
+
+/// The receiving end of a sender's own lane.
+pub(crate) struct LaneIn {
+    pub(crate) consumer: Consumer,
+    pub(crate) link: Arc<MemoryLink>,
+    /// The sender will not touch the lane again.
+    pub(crate) done: Arc<AtomicBool>,
+    on_drop: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Core {
+    pub(crate) fn new(id: MailboxId, watch: Watch) -> Self {
+        Self {
+            id,
+            watch,
+            queue: Mutex::default(),
+            queued: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            new_lanes: Mutex::default(),
+            news: AtomicBool::new(false),
+            told_gone: Mutex::default(),
+            depends: Mutex::default(),
+            waker: Mutex::default(),
+            peeks: Mutex::default(),
+        }
+    }
+
+    /// Queues a message; a closed mailbox returns it. The caller wakes the owner.
+    pub(crate) fn deliver(&self, delivery: Delivery) -> Option<Delivery> {
+        let mut queue = lock(&self.queue);
+        if self.closed.load(Ordering::Relaxed) {
+            return Some(delivery);
+        }
+        queue.push_back(Entry::Message(delivery));
+        self.queued.store(queue.len(), Ordering::Release);
+        None
+    }
+
+    /// Nothing is queued from now on.
+    pub(crate) fn close(&self) {
+        let _no_delivery_meanwhile = lock(&self.queue);
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Queues the news that a process is gone, once for each. The caller wakes the owner.
+    pub(crate) fn tell_gone(&self, gone: Gone) {
+        if lock(&self.told_gone).insert(gone.process()) {
+            let mut queue = lock(&self.queue);
+            queue.push_back(Entry::Gone(gone));
+            self.queued.store(queue.len(), Ordering::Release);
+        }
+    }
+
+    /// Takes the oldest entry of the queue.
+    pub(crate) fn next_entry(&self) -> Option<Entry> {
+        if self.queued.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let mut queue = lock(&self.queue);
+        let entry = queue.pop_front();
+        self.queued.store(queue.len(), Ordering::Release);
+        entry
+    }
+
+    /// Puts an entry back, behind what came meanwhile.
+    pub(crate) fn requeue(&self, entry: Entry) {
+        let mut queue = lock(&self.queue);
+        queue.push_back(entry);
+        self.queued.store(queue.len(), Ordering::Release);
+    }
+
+    /// Takes out a message that is not to be retrieved after all.
+    pub(crate) fn remove(&self, is_it: impl Fn(&Delivery) -> bool) -> Option<Delivery> {
+        let mut queue = lock(&self.queue);
+        let place = queue
+            .iter()
+            .position(|entry| matches!(entry, Entry::Message(delivery) if is_it(delivery)))?;
+        let entry = queue.remove(place);
+        self.queued.store(queue.len(), Ordering::Release);
+        match entry {
+            Some(Entry::Message(delivery)) => Some(delivery),
+            _ => None,
+        }
+    }
+
+    /// Opens a lane into the mailbox. The caller wakes the owner.
+    pub(crate) fn add_lane(&self, lane: LaneIn) {
+        lock(&self.peeks).push(lane.consumer.peek());
+        lock(&self.new_lanes).push(lane);
+        self.look();
+    }
+
+    /// The owner shall look at its lanes, although nothing may have come.
+    pub(crate) fn look(&self) {
+        self.news.store(true, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.news.load(Ordering::Acquire)
+    }
+
+    /// Lanes opened since the owner last asked.
+    pub(crate) fn take_new_lanes(&self) -> Vec<LaneIn> {
+        self.news.store(false, Ordering::Release);
+        core::mem::take(&mut lock(&self.new_lanes))
+    }
+
+    pub(crate) fn set_peeks(&self, peeks: Vec<Peek>) {
+        *lock(&self.peeks) = peeks;
+    }
+
+    pub(crate) fn depend_on(&self, rank: Rank) {
+        lock(&self.depends).insert(rank);
+    }
+
+    pub(crate) fn depends_on(&self, rank: Rank) -> bool {
+        lock(&self.depends).contains(&rank)
+    }
+
+    pub(crate) fn set_waker(&self, waker: Option<Waker>) {
+        *lock(&self.waker) = waker;
+    }
+
+    /// Reactor: wakes the task that waits for this mailbox if there is something to take.
+    pub(crate) fn wake_task(&self, links: &[Arc<MemoryLink>]) {
+        let mut waker = lock(&self.waker);
+        if waker.is_none() {
+            return;
+        }
+        let ready = self.queued.load(Ordering::Acquire) > 0
+            || self.has_news()
+            || lock(&self.peeks).iter().any(Peek::is_ready)
+            || links.iter().any(|link| link.peek.is_ready());
+        if ready {
+            if let Some(waker) = waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl LaneIn {
+    pub(crate) fn new(
+        consumer: Consumer,
+        link: Arc<MemoryLink>,
+        done: Arc<AtomicBool>,
+        on_drop: impl FnOnce() + Send + 'static,
+    ) -> Self {
+        Self {
+            consumer,
+            link,
+            done,
+            on_drop: Some(Box::new(on_drop)),
+        }
+    }
+}
+
+impl LaneIn {
+    /// Whether a look would find a message, or the end of the lane.
+    pub(crate) fn wants_a_look(&self) -> bool {
+        self.consumer.is_ready() || self.link.is_ended() || self.done.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn still_holds_messages_of(&self, gone: Gone) -> bool {
+        self.link.peer == gone.process() && self.consumer.is_ready()
+    }
+}
+
+impl Drop for LaneIn {
+    fn drop(&mut self) {
+        if let Some(on_drop) = self.on_drop.take() {
+            on_drop();
+        }
+    }
+}
+
+impl fmt::Debug for LaneIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LaneIn")
+            .field("from", &self.link.peer)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

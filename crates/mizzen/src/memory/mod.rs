@@ -1,0 +1,12 @@
+//! Memory that messages live in: the arena that lent buffers and long messages are made in, and regions that are heap
+//! memory or shared segments depending on whom they are for.
+
+mod arena;
+mod buddy;
+mod lent;
+mod share;
+
+pub(crate) use arena::{Arena, Purpose, SlabId};
+pub use lent::{Borrowed, Lent};
+pub(crate) use lent::{LentBytes, Loan, LoanTicket};
+pub(crate) use share::{Memory, Shared};

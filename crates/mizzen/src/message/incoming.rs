@@ -1,0 +1,486 @@
+//! A message being unpacked.
+
+use core::fmt;
+use std::sync::Arc;
+
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::pieces::{Entry, Flags, MAX_PIECES, read_varint};
+use super::{Payload, Plain};
+use crate::address::MailboxRef;
+use crate::error::UnpackError;
+use crate::memory::{Loan, LoanTicket};
+use crate::process::Process;
+use crate::process::link::MemoryLink;
+use crate::rank::ProcessId;
+
+/// A received message, unpacked piece by piece in the order in which it was packed.
+///
+/// `'m` is the memory that [`unpack_cheaper`](Self::unpack_cheaper) was told to fill; it is readable again after
+/// [`finish`](Self::finish).
+pub struct Incoming<'m> {
+    source: ProcessId,
+    pub(super) process: Arc<Process>,
+    pub(super) flags: Flags,
+    pub(super) payload: Payload,
+    /// The next entry of the table, or its end.
+    table_at: usize,
+    /// Pieces not unpacked yet.
+    left: usize,
+    /// Where the next piece begins.
+    data_at: usize,
+    /// Cheaper pieces: where they are and where they shall go.
+    pub(super) pending: Vec<(usize, &'m mut [u8])>,
+    /// Lent pieces not unpacked yet, by where they lie. Dropping them gives them back.
+    pub(super) lent: Vec<(usize, Option<Loan>)>,
+}
+
+impl<'m> Incoming<'m> {
+    /// A message that came from `source`.
+    ///
+    /// # Errors
+    ///
+    /// If its table or a descriptor makes no sense.
+    pub(crate) fn open(
+        process: Arc<Process>,
+        source: ProcessId,
+        flags: Flags,
+        payload: Payload,
+        lender: Option<&MemoryLink>,
+    ) -> Result<Self, UnpackError> {
+        let (flags, payload) = match lender {
+            Some(lender) if flags.has(Flags::LONG) => {
+                let ticket = ticket_at(&payload, 0).ok_or(UnpackError::Malformed)?;
+                (
+                    flags.without(Flags::LONG),
+                    Payload::Block(lender.borrow(ticket)?),
+                )
+            }
+            _ => (flags, payload),
+        };
+        let mut incoming = Self {
+            source,
+            process,
+            flags,
+            payload,
+            table_at: 0,
+            left: 0,
+            data_at: 0,
+            pending: Vec::new(),
+            lent: Vec::new(),
+        };
+        incoming.arrive_table()?;
+        incoming.read_table()?;
+        if let Some(lender) = lender.filter(|_| flags.has(Flags::LENT)) {
+            incoming.collect_lent(lender)?;
+        }
+        Ok(incoming)
+    }
+
+    /// The process that sent the message.
+    #[must_use]
+    pub fn source(&self) -> crate::Rank {
+        self.source.rank
+    }
+
+    /// Number of pieces not unpacked yet.
+    #[must_use]
+    pub fn pieces_left(&self) -> usize {
+        self.left
+    }
+
+    /// Length in bytes of the next piece.
+    #[must_use]
+    pub fn next_len(&self) -> Option<usize> {
+        self.peek().ok().map(|(entry, _)| entry.len as usize)
+    }
+
+    /// Unpacks one plain value, there when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError`] if there is no piece left or its length is another.
+    pub fn unpack_express<T: Plain>(&mut self) -> Result<T, UnpackError> {
+        let at = self.piece_of(size_of::<T>())?;
+        self.arrive(at, size_of::<T>())?;
+        let mut value = T::new_zeroed();
+        self.payload.copy_out(at, value.as_mut_bytes());
+        Ok(value)
+    }
+
+    /// Unpacks plain values into `target`, there when this returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`unpack_express`](Self::unpack_express).
+    pub fn unpack_express_into<T: Plain + ?Sized>(
+        &mut self,
+        target: &mut T,
+    ) -> Result<(), UnpackError> {
+        let target = target.as_mut_bytes();
+        let at = self.piece_of(target.len())?;
+        self.arrive(at, target.len())?;
+        self.payload.copy_out(at, target);
+        Ok(())
+    }
+
+    /// Unpacks a piece of any number of plain values.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError`] if there is no piece left or its length is no multiple of a value's.
+    pub fn unpack_vec<T: Plain>(&mut self) -> Result<Vec<T>, UnpackError> {
+        let (entry, _) = self.peek()?;
+        let (len, size) = (entry.len as usize, size_of::<T>());
+        if size == 0 || len % size != 0 {
+            return Err(UnpackError::Length {
+                expected: size,
+                found: len,
+            });
+        }
+        let at = self.piece_of(len)?;
+        self.arrive(at, len)?;
+        let mut values = Vec::new();
+        values
+            .try_reserve_exact(len / size)
+            .map_err(|_| UnpackError::Memory { bytes: len })?;
+        values.resize_with(len / size, T::new_zeroed);
+        self.payload
+            .copy_out(at, values.as_mut_slice().as_mut_bytes());
+        Ok(values)
+    }
+
+    /// Says where the next piece shall go. It is there after [`finish`](Self::finish), not before: until then
+    /// `target` cannot be looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`unpack_express`](Self::unpack_express).
+    pub fn unpack_cheaper<T: Plain + ?Sized>(
+        &mut self,
+        target: &'m mut T,
+    ) -> Result<(), UnpackError> {
+        let target = target.as_mut_bytes();
+        let at = self.piece_of(target.len())?;
+        self.pending.push((at, target));
+        Ok(())
+    }
+
+    /// Unpacks a lent buffer: read in place, given back when dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError`] if the next piece is not lent or does not hold whole values of `T`.
+    pub fn unpack_lent<T: Plain>(&mut self) -> Result<crate::Borrowed<T>, UnpackError> {
+        let (entry, used) = self.peek()?;
+        if !entry.lent {
+            return Err(UnpackError::NotLent);
+        }
+        let at = self.data_at;
+        let buffer = if self.flags.has(Flags::FOREIGN) {
+            self.take_foreign(at, entry.len as usize)?
+        } else {
+            self.take_lent(at).ok_or(UnpackError::NotLent)?
+        };
+        self.step(entry, used);
+        crate::Borrowed::new(buffer)
+    }
+
+    /// Unpacks any serde value.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError::Decode`] if the bytes are not a `T`.
+    #[cfg(feature = "serde")]
+    pub fn unpack_value<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, UnpackError> {
+        self.with_piece(|bytes| postcard::from_bytes(bytes).map_err(UnpackError::decode))
+    }
+
+    /// Unpacks the address of a mailbox.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError`] if the piece is not an address.
+    pub fn unpack_mailbox(&mut self) -> Result<MailboxRef, UnpackError> {
+        let process = Arc::clone(&self.process);
+        self.with_piece(|bytes| {
+            MailboxRef::from_bytes(bytes, process).ok_or(UnpackError::NotAMailbox)
+        })
+    }
+
+    /// Unpacks a message that was packed into this one.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError`] if the piece is not a message.
+    pub fn unpack_message(&mut self) -> Result<Incoming<'static>, UnpackError> {
+        let (process, source) = (Arc::clone(&self.process), self.source);
+        let bytes = self.with_piece(|bytes| Ok(bytes.to_vec()))?;
+        let (flags, rest) = bytes.split_first().ok_or(UnpackError::NotAMessage)?;
+        let flags = Flags(u16::from(*flags));
+        if flags.without(Flags::SINGLE) != Flags::default() {
+            return Err(UnpackError::NotAMessage);
+        }
+        Incoming::open(process, source, flags, Payload::Owned(rest.to_vec()), None)
+    }
+
+    /// Passes over the next piece.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError::NoPiece`] if there is none.
+    pub fn skip(&mut self) -> Result<(), UnpackError> {
+        let (entry, used) = self.peek()?;
+        self.step(entry, used);
+        Ok(())
+    }
+
+    /// Starts again from the first piece. Lent pieces that were unpacked do not come back.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError`] never in practice: the table was read once already.
+    pub fn reset(&mut self) -> Result<(), UnpackError> {
+        self.read_table()
+    }
+
+    /// Fills the memory of all [`unpack_cheaper`](Self::unpack_cheaper) calls and ends the message.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError`] if the sender was lost before all of it came.
+    pub fn finish(self) -> Result<(), UnpackError> {
+        if let Payload::Offered(_) = self.payload {
+            return self.finish_offered();
+        }
+        for (at, target) in self.pending {
+            self.payload.copy_out(at, target);
+        }
+        Ok(())
+    }
+
+    /// Bytes that [`finish`](Self::finish) will move.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.pending.iter().map(|(_, target)| target.len()).sum()
+    }
+
+    /// A message that holds nothing of the sender's memory: lanes and lent blocks are free again, except for lent
+    /// pieces. Use it to keep a message for long.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError::PeerGone`] if the rest of the message did not come; [`UnpackError::Pending`] if cheaper pieces wait for [`finish`](Self::finish).
+    pub fn detach(mut self) -> Result<Incoming<'static>, UnpackError> {
+        if !self.pending.is_empty() {
+            return Err(UnpackError::Pending);
+        }
+        self.arrive(0, self.payload.len())?;
+        Ok(Incoming {
+            payload: self.payload.detach(),
+            pending: Vec::new(),
+            ..self
+        })
+    }
+
+    /// Where the next piece begins, if it is plain and `len` bytes long; steps over it.
+    #[inline]
+    fn piece_of(&mut self, len: usize) -> Result<usize, UnpackError> {
+        let (entry, used) = self.peek()?;
+        if entry.lent {
+            return Err(UnpackError::Lent);
+        }
+        if entry.len != len as u64 {
+            return Err(UnpackError::Length {
+                expected: len,
+                found: entry.len as usize,
+            });
+        }
+        let at = self.data_at;
+        // The table was checked, but it may lie in memory that its sender can still change.
+        if at
+            .checked_add(len)
+            .is_none_or(|end| end > self.payload.len())
+        {
+            return Err(UnpackError::Malformed);
+        }
+        self.step(entry, used);
+        Ok(at)
+    }
+
+    /// Gives the next piece's bytes to `read`.
+    fn with_piece<T>(
+        &mut self,
+        read: impl FnOnce(&[u8]) -> Result<T, UnpackError>,
+    ) -> Result<T, UnpackError> {
+        let (entry, _) = self.peek()?;
+        let len = entry.len as usize;
+        let at = self.piece_of(len)?;
+        self.arrive(at, len)?;
+        match self.payload.in_place() {
+            Some(bytes) => read(&bytes[at..at + len]),
+            None => {
+                let mut copy = vec![0; len];
+                self.payload.copy_out(at, &mut copy);
+                read(&copy)
+            }
+        }
+    }
+
+    /// The next entry of the table and its length in the table.
+    #[inline]
+    fn peek(&self) -> Result<(Entry, usize), UnpackError> {
+        if self.left == 0 {
+            return Err(UnpackError::NoPiece);
+        }
+        if self.flags.has(Flags::SINGLE) {
+            return Ok((
+                Entry {
+                    len: self.payload.len() as u64,
+                    lent: false,
+                },
+                0,
+            ));
+        }
+        let (entry, used) = self.entry_at(self.table_at).ok_or(UnpackError::Malformed)?;
+        Ok((entry, used))
+    }
+
+    #[inline]
+    fn step(&mut self, entry: Entry, used: usize) {
+        self.left -= 1;
+        self.table_at += used;
+        self.data_at = self.data_at.saturating_add(entry.len as usize);
+    }
+
+    fn entry_at(&self, at: usize) -> Option<(Entry, usize)> {
+        let (bytes, len) = self.window(at);
+        Entry::read(&bytes[..len])
+    }
+
+    /// Up to ten bytes of the payload from `at` on: enough for one integer of the table.
+    fn window(&self, at: usize) -> ([u8; 10], usize) {
+        let mut bytes = [0; 10];
+        let len = self.payload.here().saturating_sub(at).min(bytes.len());
+        self.payload.copy_out(at, &mut bytes[..len]);
+        (bytes, len)
+    }
+
+    /// Reads and checks the whole table: afterwards every piece lies inside the payload.
+    fn read_table(&mut self) -> Result<(), UnpackError> {
+        if self.flags.has(Flags::SINGLE) {
+            (self.table_at, self.data_at, self.left) = (0, 0, 1);
+            return Ok(());
+        }
+        let (bytes, len) = self.window(0);
+        let (count, used) = read_varint(&bytes[..len]).ok_or(UnpackError::Malformed)?;
+        if count > MAX_PIECES as u64 {
+            return Err(UnpackError::Malformed);
+        }
+        let (mut at, mut total) = (used, 0u64);
+        for _ in 0..count {
+            let (entry, used) = self.entry_at(at).ok_or(UnpackError::Malformed)?;
+            let is_ticket = !self.flags.has(Flags::FOREIGN);
+            if entry.lent && is_ticket && entry.len != LoanTicket::BYTES as u64 {
+                return Err(UnpackError::Malformed);
+            }
+            at += used;
+            total = total.checked_add(entry.len).ok_or(UnpackError::Malformed)?;
+        }
+        if at as u64 + total != self.payload.len() as u64 {
+            return Err(UnpackError::Malformed);
+        }
+        (self.table_at, self.data_at, self.left) = (used, at, count as usize);
+        Ok(())
+    }
+
+    /// Claims all lent pieces, so that dropping the message gives them back.
+    fn collect_lent(&mut self, lender: &MemoryLink) -> Result<(), UnpackError> {
+        for at in self.lent_places() {
+            let ticket = ticket_at(&self.payload, at).ok_or(UnpackError::Malformed)?;
+            self.lent.push((at, Some(lender.borrow(ticket)?)));
+        }
+        Ok(())
+    }
+
+    /// The lent buffer of the piece at `at`, if it was not unpacked before.
+    pub(super) fn take_lent(&mut self, at: usize) -> Option<Loan> {
+        let index = self.lent.binary_search_by_key(&at, |(place, _)| *place);
+        self.lent[index.ok()?].1.take()
+    }
+
+    /// Where lent pieces not unpacked yet begin.
+    fn lent_places(&self) -> Vec<usize> {
+        let lent = |(at, entry): (usize, Entry)| entry.lent.then_some(at);
+        self.rest().into_iter().filter_map(lent).collect()
+    }
+
+    /// The pieces not unpacked yet, and where each begins.
+    pub(super) fn rest(&self) -> Vec<(usize, Entry)> {
+        let (mut table_at, mut data_at) = (self.table_at, self.data_at);
+        let mut pieces = Vec::new();
+        for _ in 0..self.left {
+            let Some((entry, used)) = self.entry_at(table_at) else {
+                break;
+            };
+            pieces.push((data_at, entry));
+            table_at += used;
+            data_at += entry.len as usize;
+        }
+        pieces
+    }
+}
+
+impl fmt::Debug for Incoming<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Incoming")
+            .field("source", &self.source)
+            .field("bytes", &self.payload.len())
+            .field("pieces_left", &self.left)
+            .finish()
+    }
+}
+
+/// Gives back what a message that nobody will read has borrowed.
+pub(crate) fn discard(flags: Flags, payload: &Payload, lender: &MemoryLink) {
+    let give_back = |ticket: LoanTicket| lender.returns.give_back(ticket.number, ticket.loan);
+    if flags.has(Flags::LONG) {
+        ticket_at(payload, 0).into_iter().for_each(give_back);
+    } else if flags.has(Flags::LENT) {
+        let tickets = lent_tickets(payload);
+        tickets.into_iter().for_each(give_back);
+    }
+}
+
+/// The tickets in a message with a table, as far as it makes sense.
+fn lent_tickets(payload: &Payload) -> Vec<LoanTicket> {
+    let mut bytes = vec![0; payload.len()];
+    payload.copy_out(0, &mut bytes);
+    let Some((count, mut at)) = read_varint(&bytes) else {
+        return Vec::new();
+    };
+    let mut entries = Vec::new();
+    for _ in 0..count.min(MAX_PIECES as u64) {
+        let Some((entry, used)) = Entry::read(&bytes[at..]) else {
+            return Vec::new();
+        };
+        entries.push(entry);
+        at += used;
+    }
+    let mut tickets = Vec::new();
+    for entry in entries {
+        if entry.lent {
+            tickets.extend(ticket_at(payload, at));
+        }
+        at = at.saturating_add(entry.len as usize);
+    }
+    tickets
+}
+
+fn ticket_at(payload: &Payload, at: usize) -> Option<LoanTicket> {
+    let mut ticket = [0; LoanTicket::BYTES];
+    if at.checked_add(ticket.len())? > payload.len() {
+        return None;
+    }
+    payload.copy_out(at, &mut ticket);
+    LoanTicket::read_from_bytes(&ticket).ok()
+}

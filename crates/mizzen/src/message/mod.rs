@@ -1,0 +1,43 @@
+//! Messages: packed piece by piece, unpacked piece by piece.
+//!
+//! [`Message`] is the sending side, [`Incoming`] the receiving side. Each piece carries its length, so a
+//! mismatched unpack is an error and nobody on the way needs to know types. Madeleine's modes are kept, and the
+//! compiler checks what used to be prose:
+//!
+//! | mode | meaning | here |
+//! | --- | --- | --- |
+//! | safer | copied now; the source may change at once | [`Message::pack_safer`] |
+//! | cheaper | the source stays unchanged until the message is sent | [`Message::pack_cheaper`] |
+//! | later | read when the message is sent | [`Message::pack_later`] |
+//! | express | there when unpack returns | [`Incoming::unpack_express`] |
+//! | cheaper (receiving) | there after `finish` | [`Incoming::unpack_cheaper`] |
+//!
+//! Packing and unpacking only record; memory is read in `post` and written in `finish`. Leaking a message is harmless.
+
+mod incoming;
+mod offered;
+mod outgoing;
+mod payload;
+mod pieces;
+
+pub use incoming::Incoming;
+pub(crate) use incoming::discard;
+pub(crate) use outgoing::{Encoded, Single};
+pub use outgoing::{Later, Message};
+pub(crate) use payload::Payload;
+pub(crate) use pieces::Flags;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Plain data: types whose bytes are their value, such as numbers, arrays of them and `#[repr(C)]` structures without
+/// padding. Derive zerocopy's `FromBytes`, `IntoBytes`, `Immutable` and `KnownLayout` for your own.
+///
+/// ```
+/// use mizzen::Message;
+/// let mut message = Message::new();
+/// message.pack_safer(&42u64).pack_safer(&[1.0f32, 2.0]);
+/// assert_eq!(message.pieces(), 2);
+/// ```
+pub trait Plain: FromBytes + IntoBytes + Immutable + KnownLayout {}
+
+impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + ?Sized> Plain for T {}

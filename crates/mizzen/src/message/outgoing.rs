@@ -1,0 +1,407 @@
+//! A message being packed.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use mizzen_lane::{Parts, SHORT_MAX};
+use zerocopy::{Immutable, IntoBytes};
+
+use super::Plain;
+use super::pieces::{Entry, Flags, push_varint};
+use crate::address::MailboxRef;
+use crate::memory::{Lent, LentBytes, LoanTicket};
+use crate::net::Outgoing;
+
+/// A message being packed, piece by piece. `'m` is how long the memory it refers to must stay as it is.
+///
+/// A message may be posted several times, to several mailboxes, and [cleared](Message::clear) to be used anew.
+///
+/// ```
+/// use mizzen::Message;
+///
+/// mizzen::local(1, |deck| {
+///     let inbox = deck.mailbox()?;
+///     let numbers = vec![1.5f64; 1000];
+///     let mut message = Message::new();
+///     message.pack_safer(&7u32).pack_cheaper(&numbers[..]);
+///     inbox.address().post(&mut message)?;
+///
+///     let mut incoming = inbox.retrieve()?;
+///     assert_eq!(incoming.unpack_express::<u32>()?, 7);
+///     let mut copy = vec![0.0f64; 1000];
+///     incoming.unpack_cheaper(&mut copy[..])?;
+///     incoming.finish()?;
+///     assert_eq!(copy, numbers);
+///     Ok(())
+/// }).unwrap();
+/// ```
+#[derive(Default)]
+pub struct Message<'m> {
+    pieces: Vec<Piece<'m>>,
+    /// The bytes of all copied pieces.
+    copied: Vec<u8>,
+}
+
+enum Piece<'m> {
+    /// Bytes `start..end` of `copied`.
+    Copied {
+        start: usize,
+        end: usize,
+    },
+    Borrowed(&'m [u8]),
+    Later(&'m mut [u8]),
+    Lent {
+        buffer: Option<LentBytes>,
+        ticket: LoanTicket,
+    },
+}
+
+/// A piece packed with [`Message::pack_later`]: the key to change it through the message.
+#[derive(Debug)]
+pub struct Later<T: ?Sized> {
+    index: usize,
+    _type: PhantomData<fn() -> Box<T>>,
+}
+
+impl<'m> Message<'m> {
+    /// An empty message.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            pieces: Vec::new(),
+            copied: Vec::new(),
+        }
+    }
+
+    /// Packs a copy of `data`: the source may change at once.
+    pub fn pack_safer<T: IntoBytes + Immutable + ?Sized>(&mut self, data: &T) -> &mut Self {
+        self.pack_copy(data.as_bytes())
+    }
+
+    /// Packs a reference to `data`, which stays unchanged while the message refers to it.
+    pub fn pack_cheaper<T: IntoBytes + Immutable + ?Sized>(&mut self, data: &'m T) -> &mut Self {
+        self.pieces.push(Piece::Borrowed(data.as_bytes()));
+        self
+    }
+
+    /// Packs memory whose value at the time of posting is sent. Change it through [`later`](Self::later).
+    ///
+    /// ```
+    /// use mizzen::Message;
+    /// let mut counts = [0u32; 3];
+    /// let mut message = Message::new();
+    /// let key = message.pack_later(&mut counts);
+    /// message.later(&key)[1] = 5;
+    /// assert_eq!(counts, [0, 5, 0]);
+    /// ```
+    pub fn pack_later<T: Plain + ?Sized>(&mut self, data: &'m mut T) -> Later<T> {
+        let index = self.pieces.len();
+        self.pieces.push(Piece::Later(data.as_mut_bytes()));
+        Later {
+            index,
+            _type: PhantomData,
+        }
+    }
+
+    /// The memory of a piece packed with [`pack_later`](Self::pack_later), to be changed before posting.
+    ///
+    /// # Panics
+    ///
+    /// If the key belongs to another message, or to this one before it was cleared.
+    pub fn later<T: Plain + ?Sized>(&mut self, key: &Later<T>) -> &mut T {
+        let Some(Piece::Later(bytes)) = self.pieces.get_mut(key.index) else {
+            panic!("the key does not belong to this message");
+        };
+        let Ok(data) = T::mut_from_bytes(bytes) else {
+            panic!("the key does not belong to this message");
+        };
+        data
+    }
+
+    /// Packs a lent buffer, which moves with the message: nothing is copied on one host.
+    pub fn pack_lent<T: Plain>(&mut self, buffer: Lent<T>) -> &mut Self {
+        let buffer = buffer.into_bytes();
+        let ticket = buffer.ticket();
+        self.pieces.push(Piece::Lent {
+            buffer: Some(buffer),
+            ticket,
+        });
+        self
+    }
+
+    /// Packs any serde value.
+    ///
+    /// # Errors
+    ///
+    /// [`Encode`](crate::PostError::Encode) if the value refuses to be serialised.
+    #[cfg(feature = "serde")]
+    pub fn pack_value<T: serde::Serialize + ?Sized>(
+        &mut self,
+        value: &T,
+    ) -> Result<&mut Self, crate::PostError> {
+        let start = self.copied.len();
+        let copied = core::mem::take(&mut self.copied);
+        self.copied = postcard::to_extend(value, copied).map_err(crate::PostError::encode)?;
+        self.pieces.push(Piece::Copied {
+            start,
+            end: self.copied.len(),
+        });
+        Ok(self)
+    }
+
+    /// Packs the address of a mailbox: whoever unpacks it may post to that mailbox.
+    pub fn pack_mailbox(&mut self, mailbox: &MailboxRef) -> &mut Self {
+        self.pack_copy(&mailbox.to_bytes())
+    }
+
+    /// Packs a copy of a whole message as one piece. Its lent buffers cannot come along.
+    ///
+    /// # Errors
+    ///
+    /// [`LentTwice`](crate::PostError::LentTwice) if it has lent pieces.
+    pub fn pack_message(&mut self, message: &Message<'_>) -> Result<&mut Self, crate::PostError> {
+        if message.has_lent() {
+            return Err(crate::PostError::LentTwice);
+        }
+        let start = self.copied.len();
+        let wire = message.wire();
+        self.copied.push(wire.flags().0 as u8);
+        wire.each(|part| self.copied.extend_from_slice(part));
+        self.pieces.push(Piece::Copied {
+            start,
+            end: self.copied.len(),
+        });
+        Ok(self)
+    }
+
+    /// Empties the message, keeping its memory for the next use. What it referred to is free again when the message
+    /// is; lent buffers that were not posted go back to the arena.
+    pub fn clear(&mut self) {
+        self.pieces.clear();
+        self.copied.clear();
+    }
+
+    /// Number of pieces.
+    #[must_use]
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    pub(crate) fn has_lent(&self) -> bool {
+        self.pieces
+            .iter()
+            .any(|piece| matches!(piece, Piece::Lent { .. }))
+    }
+
+    /// The lent buffers that are still here.
+    pub(crate) fn lent_buffers(&mut self) -> impl Iterator<Item = &mut Option<LentBytes>> {
+        self.pieces.iter_mut().filter_map(|piece| match piece {
+            Piece::Lent { buffer, .. } => Some(buffer),
+            _ => None,
+        })
+    }
+
+    /// The message as it travels.
+    pub(crate) fn wire(&self) -> WireMessage<'_, 'm> {
+        let mut table = Vec::new();
+        let single = matches!(
+            self.pieces[..],
+            [Piece::Copied { .. } | Piece::Borrowed(_) | Piece::Later(_)]
+        );
+        if !single {
+            push_varint(&mut table, self.pieces.len() as u64);
+            for piece in &self.pieces {
+                let lent = matches!(piece, Piece::Lent { .. });
+                Entry {
+                    len: self.bytes_of(piece).len() as u64,
+                    lent,
+                }
+                .push(&mut table);
+            }
+        }
+        let len = table.len()
+            + self
+                .pieces
+                .iter()
+                .map(|piece| self.bytes_of(piece).len())
+                .sum::<usize>();
+        let mut flags = if single {
+            Flags::SINGLE
+        } else {
+            Flags::default()
+        };
+        if self.has_lent() {
+            flags = flags.with(Flags::LENT);
+        }
+        WireMessage {
+            message: self,
+            table,
+            flags,
+            len,
+        }
+    }
+
+    /// The message as it travels over a network.
+    ///
+    /// # Errors
+    ///
+    /// [`LentTwice`](crate::PostError::LentTwice) if a lent buffer was given away before.
+    pub(crate) fn foreign(&self) -> Result<ForeignMessage<'_>, crate::PostError> {
+        let wire = self.wire();
+        let mut pieces = Vec::with_capacity(self.pieces.len());
+        let mut table = Vec::new();
+        push_varint(&mut table, self.pieces.len() as u64);
+        for piece in &self.pieces {
+            let (bytes, lent) = match piece {
+                Piece::Lent { buffer, .. } => {
+                    let buffer = buffer.as_ref().ok_or(crate::PostError::LentTwice)?;
+                    (buffer.as_bytes(), true)
+                }
+                piece => (self.bytes_of(piece), false),
+            };
+            let len = bytes.len() as u64;
+            Entry { len, lent }.push(&mut table);
+            pieces.push(bytes);
+        }
+        if wire.flags.has(Flags::SINGLE) {
+            table.clear();
+        }
+        Ok(ForeignMessage {
+            flags: wire.flags,
+            table,
+            pieces,
+        })
+    }
+
+    /// Gives lent buffers back to the arena: their bytes were sent.
+    pub(crate) fn drop_lent(&mut self) {
+        for buffer in self.lent_buffers() {
+            drop(buffer.take());
+        }
+    }
+
+    fn pack_copy(&mut self, bytes: &[u8]) -> &mut Self {
+        let start = self.copied.len();
+        self.copied.extend_from_slice(bytes);
+        self.pieces.push(Piece::Copied {
+            start,
+            end: self.copied.len(),
+        });
+        self
+    }
+
+    fn bytes_of<'a>(&'a self, piece: &'a Piece<'m>) -> &'a [u8] {
+        match piece {
+            Piece::Copied { start, end } => &self.copied[*start..*end],
+            Piece::Borrowed(bytes) => bytes,
+            Piece::Later(bytes) => bytes,
+            Piece::Lent { ticket, .. } => ticket.as_bytes(),
+        }
+    }
+}
+
+impl fmt::Debug for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lengths: Vec<_> = self
+            .pieces
+            .iter()
+            .map(|piece| self.bytes_of(piece).len())
+            .collect();
+        f.debug_struct("Message").field("pieces", &lengths).finish()
+    }
+}
+
+/// What the paths need to know of a message: its flags and its bytes in parts.
+pub(crate) trait Encoded: Parts {
+    fn flags(&self) -> Flags;
+
+    /// Calls `send` with the bytes joined, if they are at most `max` and fit a slot.
+    #[inline]
+    fn with_short<T>(&self, max: usize, send: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let len = self.len();
+        if len > max.min(SHORT_MAX) {
+            return None;
+        }
+        let mut bytes = [0; SHORT_MAX];
+        let mut at = 0;
+        self.each(|part| {
+            bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        });
+        Some(send(&bytes[..len]))
+    }
+}
+
+/// A message of one plain piece, without a table.
+#[derive(Clone, Copy)]
+pub(crate) struct Single<'a>(pub(crate) &'a [u8]);
+
+impl Parts for Single<'_> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn each(&self, mut take: impl FnMut(&[u8])) {
+        take(self.0);
+    }
+}
+
+impl Encoded for Single<'_> {
+    #[inline]
+    fn flags(&self) -> Flags {
+        Flags::SINGLE
+    }
+
+    #[inline]
+    fn with_short<T>(&self, max: usize, send: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        (self.0.len() <= max).then(|| send(self.0))
+    }
+}
+
+/// A packed message as it travels over a network: lent pieces are their bytes.
+pub(crate) struct ForeignMessage<'a> {
+    flags: Flags,
+    table: Vec<u8>,
+    pieces: Vec<&'a [u8]>,
+}
+
+impl ForeignMessage<'_> {
+    pub(crate) fn outgoing(&self) -> Outgoing<'_> {
+        Outgoing {
+            flags: self.flags,
+            table: &self.table,
+            pieces: &self.pieces,
+        }
+    }
+}
+
+/// A packed message as it travels: table, then the pieces.
+pub(crate) struct WireMessage<'a, 'm> {
+    message: &'a Message<'m>,
+    table: Vec<u8>,
+    flags: Flags,
+    len: usize,
+}
+
+impl Parts for WireMessage<'_, '_> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn each(&self, mut take: impl FnMut(&[u8])) {
+        if !self.table.is_empty() {
+            take(&self.table);
+        }
+        for piece in &self.message.pieces {
+            take(self.message.bytes_of(piece));
+        }
+    }
+}
+
+impl Encoded for WireMessage<'_, '_> {
+    fn flags(&self) -> Flags {
+        self.flags
+    }
+}

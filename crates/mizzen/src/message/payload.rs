@@ -1,0 +1,75 @@
+//! Where the bytes of a received message lie until they are unpacked.
+
+use mizzen_lane::{Eager, Short};
+
+use crate::memory::Loan;
+use crate::net::Offered;
+
+/// The bytes of a received message.
+#[derive(Debug)]
+pub(crate) enum Payload {
+    /// Copied out of a slot; the bytes from `from` on.
+    Short { short: Short, from: usize },
+    /// In a lane's byte ring.
+    Eager(Eager),
+    /// In memory of our own.
+    Owned(Vec<u8>),
+    /// In a block of the sender's arena.
+    Block(Loan),
+    /// The head of a message from another host; the body comes when it is asked for.
+    Offered(Offered),
+}
+
+impl Payload {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Short { short, from } => short.bytes().len() - from,
+            Self::Eager(eager) => eager.len(),
+            Self::Owned(bytes) => bytes.len(),
+            Self::Block(block) => block.as_bytes().len(),
+            Self::Offered(offered) => offered.len(),
+        }
+    }
+
+    /// How many of the bytes are here, from the first on.
+    pub(crate) fn here(&self) -> usize {
+        match self {
+            Self::Offered(offered) => offered.head().len(),
+            other => other.len(),
+        }
+    }
+
+    /// Copies the bytes from `at` on into `target`. The caller has checked that they exist, and are here.
+    pub(crate) fn copy_out(&self, at: usize, target: &mut [u8]) {
+        match self {
+            Self::Eager(eager) => eager.copy_out(at, target),
+            _ => {
+                target.copy_from_slice(&self.in_place().unwrap_or_default()[at..at + target.len()])
+            }
+        }
+    }
+
+    /// The bytes that are here, where they can be referred to.
+    pub(crate) fn in_place(&self) -> Option<&[u8]> {
+        match self {
+            Self::Short { short, from } => Some(&short.bytes()[*from..]),
+            Self::Eager(_) => None,
+            Self::Owned(bytes) => Some(bytes),
+            Self::Block(block) => Some(block.as_bytes()),
+            Self::Offered(offered) => Some(offered.head()),
+        }
+    }
+
+    /// The same bytes in memory of our own, if they hold memory that others wait for.
+    pub(crate) fn detach(self) -> Self {
+        match self {
+            Self::Eager(ref eager) => {
+                let mut bytes = vec![0; eager.len()];
+                eager.copy_out(0, &mut bytes);
+                Self::Owned(bytes)
+            }
+            Self::Block(ref block) => Self::Owned(block.as_bytes().to_vec()),
+            other => other,
+        }
+    }
+}

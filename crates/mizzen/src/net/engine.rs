@@ -1,0 +1,469 @@
+//! The engine: owns the driver, and lets whoever waits pump it.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use mizzen_driver::{ConnectError, Driver, Locator, PeerId};
+use mizzen_proto::link::LinkOptions;
+use mizzen_proto::wire::{FRAME_MAX, OFFER_HEADER, POST_HEADER};
+use mizzen_tcp::{OpenError, TcpDriver, TcpOptions, Token};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use super::link::NetLink;
+use crate::error::{Departure, ReachError};
+use crate::process::Process;
+use crate::rank::{MailboxId, ProcessId};
+
+/// This process's attachment to a network, and its links to the peers there.
+pub(crate) struct Engine {
+    pub(super) weak: Weak<Self>,
+    pub(super) process: Weak<Process>,
+    pub(super) me: ProcessId,
+    locator: String,
+    frame_max: usize,
+    pub(super) max_parts: usize,
+    port: Mutex<Port>,
+    /// Links with something for the driver, left by threads that found the port taken.
+    work: Mutex<Vec<Arc<NetLink>>>,
+    has_work: AtomicBool,
+    pub(super) links: RwLock<HashMap<ProcessId, Arc<NetLink>>>,
+    /// How often connecting to a peer came to nothing, and why it did last.
+    pub(super) failures: Mutex<HashMap<ProcessId, Failures>>,
+    /// A link came or went, or a connect failed.
+    pub(super) met: Condvar,
+    /// Threads that look at the network all the time, and whether our own leaves it to them.
+    pollers: AtomicUsize,
+    is_aside: AtomicBool,
+    wake: OwnedFd,
+    stop: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What only the holder of the lock touches.
+pub(super) struct Port {
+    pub(super) driver: TcpDriver,
+    /// What the events of one poll leave to be done with the driver after it.
+    pub(super) later: Later,
+}
+
+#[derive(Default)]
+pub(super) struct Later {
+    /// Links that end by our own decision.
+    pub(super) end: Vec<(Arc<NetLink>, Departure)>,
+    /// Processes that connected and are not welcome.
+    pub(super) refuse: Vec<ProcessId>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Failures {
+    pub(super) count: u64,
+    pub(super) cause: String,
+}
+
+/// Events taken from the driver in one turn: enough to empty a socket buffer of short frames, few enough that the port
+/// is soon free.
+const BUDGET: usize = 64;
+/// How long the engine's thread leaves the network to others before it looks whether they are still there. A thread that
+/// stops looking and does not sleep delays what comes meanwhile by this much, once.
+const ASIDE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
+};
+/// How long a leaving process waits until its peers have taken what it sent.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a thread that waits for a connection sleeps before it asks the driver again.
+const CONNECT_NAP: Duration = Duration::from_millis(20);
+
+impl Engine {
+    /// Attaches the process `me` to the TCP network and listens at `listen`. Peers must know `token`.
+    pub(crate) fn start(
+        process: Weak<Process>,
+        me: ProcessId,
+        token: [u8; 32],
+        listen: SocketAddr,
+    ) -> io::Result<Arc<Self>> {
+        let options = TcpOptions::new(PeerId(me.to_u64()), Token(token)).listen(listen);
+        let driver = TcpDriver::new(options).map_err(|error| match error {
+            OpenError::Listen { cause, .. } | OpenError::System { cause } => cause,
+        })?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let wakeup = driver
+            .wakeup()
+            .ok_or_else(|| io::Error::other("the network cannot wake a thread"))?
+            .try_clone_to_owned()?;
+        let ours = wake.try_clone()?;
+        let engine = Arc::new_cyclic(|weak| Self {
+            weak: weak.clone(),
+            process,
+            me,
+            locator: driver.locator().as_str().to_owned(),
+            frame_max: driver.caps().max_frame.min(FRAME_MAX),
+            max_parts: driver.caps().max_parts,
+            port: Mutex::new(Port {
+                driver,
+                later: Later::default(),
+            }),
+            work: Mutex::default(),
+            has_work: AtomicBool::new(false),
+            links: RwLock::default(),
+            failures: Mutex::default(),
+            met: Condvar::new(),
+            pollers: AtomicUsize::new(0),
+            is_aside: AtomicBool::new(false),
+            wake: ours,
+            stop: AtomicBool::new(false),
+            thread: Mutex::default(),
+        });
+        let weak = Arc::downgrade(&engine);
+        let thread = std::thread::Builder::new()
+            .name("mizzen-net".into())
+            .spawn(move || run(&weak, &wakeup, &wake))?;
+        *lock(&engine.thread) = Some(thread);
+        Ok(engine)
+    }
+
+    /// Where peers reach this process.
+    pub(crate) fn locator(&self) -> &str {
+        &self.locator
+    }
+
+    /// The link to a peer, opened if need be. Waits until it is there, or there is none, or `deadline`.
+    pub(crate) fn connect(
+        &self,
+        peer: ProcessId,
+        locator: &str,
+        deadline: Instant,
+    ) -> Result<Arc<NetLink>, ReachError> {
+        let no_path = |cause: String| ReachError::NoPath {
+            rank: peer.rank,
+            cause,
+        };
+        let at = Locator::new(locator).map_err(|error| no_path(error.to_string()))?;
+        let before = self.failures(peer).count;
+        loop {
+            if let Some(link) = self.link(peer) {
+                return Ok(link);
+            }
+            let dialled = self.lock_port().driver.connect(driver_id(peer), &at);
+            match dialled {
+                // Already: it is about to be there, or an earlier loss is about to be reported. Ask again.
+                Ok(()) | Err(ConnectError::Already { .. }) => (),
+                Err(error) => return Err(no_path(error.to_string())),
+            }
+            self.pump(self.process.upgrade().as_ref());
+            if let Some(link) = self.link(peer) {
+                return Ok(link);
+            }
+            let failures = self.failures(peer);
+            if failures.count > before {
+                return Err(no_path(failures.cause));
+            }
+            if Instant::now() >= deadline {
+                self.lock_port().driver.disconnect(driver_id(peer));
+                return Err(no_path("no answer in time".into()));
+            }
+            let guard = lock(&self.failures);
+            let _ = self.met.wait_timeout(guard, CONNECT_NAP);
+        }
+    }
+
+    /// Leaves: what was posted goes out first, as long as peers take it within two seconds. A process that died in
+    /// its program just goes.
+    pub(crate) fn leave(&self, how: Departure) {
+        let deadline = Instant::now() + LEAVE_PATIENCE;
+        for link in self.all_links() {
+            if how == Departure::Left {
+                link.leave();
+                self.mark(&link);
+            } else {
+                self.cut(&link, Departure::ConnectionLost);
+            }
+        }
+        while !self.all_links().is_empty() && Instant::now() < deadline {
+            self.pump(None);
+            let guard = lock(&self.failures);
+            let _ = self.met.wait_timeout(guard, Duration::from_millis(2));
+        }
+    }
+
+    /// Moves what can be moved, unless another thread is doing it.
+    pub(crate) fn pump(&self, process: Option<&Arc<Process>>) {
+        if let Some(mut port) = self.try_port() {
+            self.turn(&mut port, process);
+            self.release(port, process);
+        }
+    }
+
+    /// A thread looks at the network all the time from now on: ours need not.
+    pub(crate) fn start_polling(&self) -> Polling<'_> {
+        self.pollers.fetch_add(1, Ordering::SeqCst);
+        Polling(self)
+    }
+
+    /// Sees to the links that have something for the driver, unless another thread does.
+    pub(crate) fn kick(&self) {
+        // Taken before the port and dropped after it: it may be the last reference, and a process that goes leaves.
+        let process = self.process.upgrade();
+        // Pairs with the fence in `release`.
+        fence(Ordering::SeqCst);
+        if let Some(mut port) = self.try_port() {
+            self.serve_marked(&mut port, process.as_ref());
+            self.release(port, process.as_ref());
+        }
+    }
+
+    /// One of our mailboxes closed: peers that used it are told.
+    pub(crate) fn close_mailbox(&self, mailbox: MailboxId) {
+        let mut told = false;
+        for link in self.all_links() {
+            if link.close_mailbox(mailbox) {
+                self.mark(&link);
+                told = true;
+            }
+        }
+        if told {
+            self.kick();
+        }
+    }
+
+    /// Ends a link at once. When this returns, the driver touches none of the memory lent for it.
+    pub(super) fn cut(&self, link: &Arc<NetLink>, how: Departure) {
+        let process = self.process.upgrade();
+        let mut port = self.lock_port();
+        // Only if the driver's link is this one, and not a later one to the same peer.
+        if !link.is_ended() {
+            port.driver.disconnect(driver_id(link.peer));
+            self.end(process.as_ref(), link, how);
+        }
+        self.release(port, process.as_ref());
+    }
+
+    /// Notes that a link has something for the driver; the caller then kicks, or holds the port.
+    pub(super) fn mark(&self, link: &Arc<NetLink>) {
+        // A mark that is still set is cleared later, before the link's lock is taken to look at what waits: whoever clears
+        // it finds what we queued under that lock.
+        if !link.is_marked.swap(true, Ordering::AcqRel) {
+            let mut work = lock(&self.work);
+            work.push(Arc::clone(link));
+            self.has_work.store(true, Ordering::Release);
+        }
+    }
+
+    pub(super) fn link(&self, peer: ProcessId) -> Option<Arc<NetLink>> {
+        self.links
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&peer)
+            .cloned()
+    }
+
+    /// The longest head of a message with a body.
+    pub(super) fn head_max(&self) -> u64 {
+        (self.frame_max - OFFER_HEADER) as u64
+    }
+
+    /// The longest message that goes whole in one frame.
+    pub(super) fn eager_max(&self) -> u64 {
+        (self.frame_max - POST_HEADER) as u64
+    }
+
+    pub(super) fn options(&self, peer: ProcessId) -> LinkOptions {
+        let mut options = LinkOptions::new(self.me, peer);
+        options.frame_max = self.frame_max;
+        options.eager_max = self.eager_max();
+        options
+    }
+
+    pub(super) fn try_port(&self) -> Option<MutexGuard<'_, Port>> {
+        match self.port.try_lock() {
+            Ok(port) => Some(port),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Releases the port and sees to what was marked while it was held.
+    pub(super) fn release<'a>(
+        &'a self,
+        mut port: MutexGuard<'a, Port>,
+        process: Option<&Arc<Process>>,
+    ) {
+        loop {
+            drop(port);
+            // Pairs with the fence in `kick`: whoever marked a link sees the port free, or we see its mark.
+            fence(Ordering::SeqCst);
+            if !self.has_work.load(Ordering::Relaxed) {
+                return;
+            }
+            match self.try_port() {
+                Some(again) => port = again,
+                None => return,
+            }
+            self.serve_marked(&mut port, process);
+        }
+    }
+
+    /// Sees to the links that have something for the driver.
+    pub(super) fn serve_marked(&self, port: &mut Port, process: Option<&Arc<Process>>) {
+        while self.has_work.load(Ordering::Acquire) {
+            let marked = {
+                let mut work = lock(&self.work);
+                self.has_work.store(false, Ordering::Release);
+                core::mem::take(&mut *work)
+            };
+            for link in marked {
+                link.is_marked.store(false, Ordering::Release);
+                if let Err(how) = link.serve(&mut port.driver) {
+                    port.later.end.push((link, how));
+                }
+            }
+            self.do_later(port, process);
+        }
+    }
+
+    fn turn(&self, port: &mut Port, process: Option<&Arc<Process>>) {
+        let Port { driver, later } = port;
+        let polled = driver.poll(BUDGET, &mut |event| self.handle(process, later, event));
+        if polled.is_err() {
+            let all = self.all_links().into_iter();
+            later
+                .end
+                .extend(all.map(|link| (link, Departure::ConnectionLost)));
+            self.stop.store(true, Ordering::Release);
+        }
+        self.do_later(port, process);
+        self.serve_marked(port, process);
+    }
+
+    fn do_later(&self, port: &mut Port, process: Option<&Arc<Process>>) {
+        for peer in port.later.refuse.drain(..) {
+            port.driver.disconnect(driver_id(peer));
+        }
+        for (link, how) in port.later.end.drain(..) {
+            if !link.is_ended() {
+                port.driver.disconnect(driver_id(link.peer));
+                self.end(process, &link, how);
+            }
+        }
+    }
+
+    /// Whether others look at the network, so that our thread would only be in their way.
+    fn step_aside(&self) -> bool {
+        self.is_aside.store(true, Ordering::SeqCst);
+        let aside = self.pollers.load(Ordering::SeqCst) > 0;
+        if !aside {
+            self.is_aside.store(false, Ordering::SeqCst);
+        }
+        aside
+    }
+
+    fn ring(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn lock_port(&self) -> MutexGuard<'_, Port> {
+        lock(&self.port)
+    }
+
+    fn all_links(&self) -> Vec<Arc<NetLink>> {
+        let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
+        links.values().cloned().collect()
+    }
+
+    fn failures(&self, peer: ProcessId) -> Failures {
+        lock(&self.failures).get(&peer).cloned().unwrap_or_default()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.ring();
+        let thread = self.thread.get_mut();
+        if let Some(thread) = thread.unwrap_or_else(PoisonError::into_inner).take() {
+            // The thread itself may hold the last reference.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl core::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Engine")
+            .field("me", &self.me)
+            .field("locator", &self.locator)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A thread that looks at the network all the time.
+pub(crate) struct Polling<'a>(&'a Engine);
+
+impl Polling<'_> {
+    /// The thread is about to sleep, so somebody else must look from now on.
+    pub(crate) fn sleep(self) {
+        let engine = self.0;
+        drop(self);
+        // SeqCst, as in `run`: either it sees that we are gone, or we see that it stepped aside.
+        if engine.is_aside.load(Ordering::SeqCst) {
+            engine.ring();
+        }
+    }
+}
+
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        self.0.pollers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The thread of an engine: sleeps until the network has something, for as long as nobody else looks.
+fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
+    loop {
+        let mut ready = [
+            PollFd::new(wakeup, PollFlags::IN),
+            PollFd::new(wake, PollFlags::IN),
+        ];
+        if poll(&mut ready, None).is_err_and(|errno| errno != rustix::io::Errno::INTR) {
+            return;
+        }
+        // Empty if it was not rung.
+        let _ = rustix::io::read(wake, &mut [0; 8]);
+        let Some(engine) = engine.upgrade() else {
+            return;
+        };
+        if engine.stop.load(Ordering::Acquire) {
+            return;
+        }
+        if engine.step_aside() {
+            drop(engine);
+            let _ = poll(&mut [PollFd::new(wake, PollFlags::IN)], Some(&ASIDE));
+            continue;
+        }
+        let process = engine.process.upgrade();
+        match engine.try_port() {
+            Some(mut port) => {
+                engine.turn(&mut port, process.as_ref());
+                engine.release(port, process.as_ref());
+            }
+            // Whoever has it sees to the network; look again when it is likely done.
+            None => std::thread::yield_now(),
+        }
+    }
+}
+
+pub(super) fn driver_id(peer: ProcessId) -> PeerId {
+    PeerId(peer.to_u64())
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

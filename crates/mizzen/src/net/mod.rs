@@ -1,0 +1,38 @@
+//! Processes of other hosts: the engine that pumps a network driver, and a link to each peer behind it.
+//!
+//! The protocol crate decides ([`mizzen_proto::link::Link`]), the driver moves frames and bodies, and this module stands
+//! between the two and the mailboxes. A message on the wire is its flags (`u16`, little-endian), then its table and its
+//! pieces as in memory, except that a lent piece holds the buffer's bytes. A long one leaves its last pieces to the
+//! body, which goes straight from the sender's memory into the receiver's.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `engine` | the driver's lock, who pumps it, connecting and leaving |
+//! | `events` | what the driver reports, and what becomes of it |
+//! | `link` | one peer: its protocol, its frames that wait, who waits for it |
+//! | `post` | posting to a peer |
+//! | `bodies` | memory lent to the driver |
+//!
+//! # Locks
+//!
+//! | lock | protects | held while |
+//! | --- | --- | --- |
+//! | `Engine::port` | the driver | a system call of it at the longest |
+//! | `NetLink::state` | the protocol of one link and its queues | a decision or a copy; never a system call |
+//!
+//! The port comes before a state. A thread that posts decides under the state and leaves its frame in the link's
+//! outbox; if the port is free it sends it, and if not, the holder of the port does, who looks for such work once more
+//! after the release.
+
+mod bodies;
+mod engine;
+mod events;
+mod link;
+mod post;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use bodies::Offered;
+pub(crate) use engine::{Engine, Polling};
+pub(crate) use link::{NetAccount, NetLink};
+pub(crate) use post::Outgoing;

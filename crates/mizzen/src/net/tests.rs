@@ -1,0 +1,146 @@
+//! What only an engine's insides can bring about: cut links and nonsense on the wire.
+
+use std::io::IoSlice;
+use std::sync::{Arc, Barrier, MutexGuard};
+use std::time::{Duration, Instant};
+
+use mizzen_driver::Driver;
+
+use super::engine::{Engine, Port, driver_id};
+use crate::error::{Departure, PostError, RetrieveError, UnpackError};
+use crate::process::Path;
+use crate::{Deck, Mailbox, Message, Result, local_over_tcp};
+
+fn inbox_of(deck: &Deck) -> Result<Mailbox> {
+    let inbox = deck.mailbox()?;
+    deck.bind(&format!("inbox {}", deck.rank()), &inbox)?;
+    Ok(inbox)
+}
+
+fn link_to(deck: &Deck, rank: u32) -> Arc<super::NetLink> {
+    match deck.process.peers.known(rank.into()) {
+        Some(Path::Net(link)) => link,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn port_of(engine: &Engine) -> MutexGuard<'_, Port> {
+    loop {
+        if let Some(port) = engine.try_port() {
+            return port;
+        }
+    }
+}
+
+#[test]
+fn a_link_cut_while_a_body_is_under_way_fails_its_reader_and_its_poster() {
+    let (announced, cut) = (Barrier::new(2), Barrier::new(2));
+    local_over_tcp(2, |deck| {
+        let inbox = inbox_of(&deck)?;
+        let engine = deck.process.engine.get().unwrap();
+        if deck.rank() == 0 {
+            let mut incoming = inbox.retrieve()?;
+            announced.wait();
+            // Rank 1 cannot send the body now.
+            cut.wait();
+            let mut place = vec![0u8; 1 << 20];
+            incoming.unpack_cheaper(&mut place[..])?;
+            let link = link_to(&deck, 1);
+            let outcome = std::thread::scope(|threads| {
+                let finish = threads.spawn(|| incoming.finish());
+                while !link.lock().bodies.is_receiving() {
+                    std::thread::yield_now();
+                }
+                engine.cut(&link, Departure::ConnectionLost);
+                finish.join().unwrap()
+            });
+            assert!(
+                matches!(outcome, Err(UnpackError::PeerGone(_))),
+                "{outcome:?}"
+            );
+        } else {
+            let address = deck.fetch("inbox 0")?;
+            let long = vec![7u8; 1 << 20];
+            std::thread::scope(|threads| {
+                let poster = threads.spawn(|| address.send(&long[..]));
+                announced.wait();
+                let port = port_of(engine);
+                cut.wait();
+                std::thread::sleep(Duration::from_millis(50));
+                drop(port);
+                let outcome = poster.join().unwrap();
+                assert!(
+                    matches!(outcome, Err(PostError::PeerGone(_))),
+                    "{outcome:?}"
+                );
+            });
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn nonsense_on_the_wire_costs_the_sender_its_link_and_nothing_else() {
+    local_over_tcp(3, |deck| {
+        let inbox = inbox_of(&deck)?;
+        let done = deck.mailbox()?;
+        deck.bind(&format!("done {}", deck.rank()), &done)?;
+        match deck.rank().0 {
+            0 => {
+                assert_eq!(inbox.receive::<u8>()?, 1);
+                let Err(RetrieveError::PeerGone(gone)) = inbox.retrieve() else {
+                    panic!("rank 1 misbehaved")
+                };
+                assert_eq!((gone.rank(), gone.how()), (1.into(), Departure::Misbehaved));
+                deck.fetch("done 2")?.send(&0u8)?;
+                assert_eq!(inbox.receive::<u8>()?, 2, "rank 2 is not affected");
+            }
+            1 => {
+                deck.fetch("inbox 0")?.send(&1u8)?;
+                let engine = deck.process.engine.get().unwrap();
+                let peer = driver_id(link_to(&deck, 0).peer);
+                let mut port = port_of(engine);
+                port.driver
+                    .send_frame(peer, &[IoSlice::new(&[0xee; 40])])
+                    .unwrap();
+                drop(port);
+                let deadline = Instant::now() + Duration::from_secs(10);
+                while !link_to(&deck, 0).is_ended() && Instant::now() < deadline {
+                    deck.process.poll_networks();
+                }
+            }
+            _ => {
+                let _ = done.receive::<u8>()?;
+                deck.fetch("inbox 0")?.send(&2u8)?;
+            }
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_poster_waits_when_the_network_takes_nothing() {
+    local_over_tcp(2, |deck| {
+        let inbox = inbox_of(&deck)?;
+        if deck.rank() == 0 {
+            for number in 0..3000u32 {
+                assert_eq!(inbox.retrieve()?.unpack_vec::<u32>()?, vec![number; 10_000]);
+            }
+        } else {
+            let address = deck.fetch("inbox 0")?;
+            let mut message = Message::new();
+            for number in 0..3000u32 {
+                message.clear();
+                let data = vec![number; 10_000];
+                message.pack_safer(&data[..]);
+                address.post(&mut message)?;
+                let waiting = link_to(&deck, 0).lock().outbox.len();
+                assert!(waiting <= super::link::OUTBOX_MAX + 8, "{waiting} frames");
+            }
+        }
+        Ok(())
+    })
+    .unwrap();
+}

@@ -1,0 +1,406 @@
+//! A link through memory: what this process shares with one peer that is a thread of it, or a process of the same host.
+//!
+//! Each side has one shared lane to the other, over which all its threads post to all the other's mailboxes; a table in
+//! which it gives back the other's lent buffers; and a view of the other's watches and bells.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use mizzen_lane::{
+    Call, Consumer, Peek, Published, Region, Returns, SharedProducer, Watch, call_after_publish,
+};
+
+use super::bells::ring;
+use super::channel::Channel;
+use super::{MAX_MAILBOXES, Process};
+use crate::error::{Departure, Gone, PostError, UnpackError};
+use crate::memory::{Loan, LoanTicket, SlabId};
+use crate::message::Flags;
+use crate::rank::{MailboxId, ProcessId, slot_of};
+
+/// Messages that a process may have posted to one mailbox without their being retrieved. Bounds the memory of a mailbox
+/// that nobody reads; large enough that a credit message is rare.
+pub(crate) const WINDOW: u32 = 256;
+
+/// A link through memory to one peer.
+#[derive(Debug)]
+pub(crate) struct MemoryLink {
+    pub(crate) peer: ProcessId,
+    /// Our shared lane to the peer.
+    pub(crate) lane: SharedProducer,
+    /// The peer's shared lane to us. Whoever waits for anything drains it.
+    pub(crate) inbound: Mutex<Inbound>,
+    pub(crate) peek: Peek,
+    /// The peer's watches and bells.
+    pub(crate) watches: Region,
+    pub(crate) bells: Region,
+    /// Where we give back the peer's buffers.
+    pub(crate) returns: Returns,
+    /// Where the peer gives back ours.
+    pub(crate) their_returns: Returns,
+    /// Slabs of the peer's arena that we know, and those of ours that the peer knows.
+    slabs: Mutex<HashMap<u32, Region>>,
+    slab_came: Condvar,
+    shown: Mutex<HashSet<u32>>,
+    routes: Mutex<HashMap<MailboxId, Arc<Route>>>,
+    /// What we could not tell the peer because our lane to it was full.
+    untold: Mutex<HashMap<MailboxId, News>>,
+    has_untold: AtomicBool,
+    pub(crate) channel: Channel,
+    gone: OnceLock<Gone>,
+    ended: AtomicBool,
+    cleaned: AtomicBool,
+    reclaimed: AtomicBool,
+    /// Bells of our threads that sleep until the peer makes room: they are woken when it is gone.
+    sleepers: Mutex<Vec<u32>>,
+}
+
+/// The receiving end of the peer's shared lane.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    pub(crate) consumer: Consumer,
+    pub(crate) accounts: HashMap<MailboxId, Arc<Account>>,
+}
+
+/// What we owe a peer for messages of one mailbox: credits are returned in batches of half a window.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) link: Weak<MemoryLink>,
+    pub(crate) mailbox: MailboxId,
+    owed: AtomicU32,
+}
+
+/// What a process tells another about one of its mailboxes: credits, or that it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct News(pub(crate) u32);
+
+impl News {
+    pub(crate) const CLOSED: Self = Self(u32::MAX);
+
+    fn credits(credits: u32) -> Self {
+        Self(credits.min(WINDOW))
+    }
+
+    fn is_closed(self) -> bool {
+        self == Self::CLOSED
+    }
+
+    /// Both: a closed mailbox needs no credits.
+    fn and(self, other: Self) -> Self {
+        if self.is_closed() || other.is_closed() {
+            Self::CLOSED
+        } else {
+            Self::credits(self.0 + other.0)
+        }
+    }
+}
+
+/// What a process knows of a mailbox of the peer to which it posts.
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) mailbox: MailboxId,
+    pub(crate) watch: Watch,
+    pub(crate) credits: AtomicU32,
+    pub(crate) closed: AtomicBool,
+}
+
+impl Route {
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire) || self.watch.call() == Call::Closed
+    }
+}
+
+/// The memory and the lanes a link is made of.
+pub(crate) struct Parts {
+    pub(crate) lane: SharedProducer,
+    pub(crate) inbound: Consumer,
+    pub(crate) watches: Region,
+    pub(crate) bells: Region,
+    pub(crate) returns: Returns,
+    pub(crate) their_returns: Returns,
+}
+
+impl MemoryLink {
+    pub(crate) fn new(peer: ProcessId, parts: Parts, channel: Channel) -> Self {
+        Self {
+            peer,
+            lane: parts.lane,
+            peek: parts.inbound.peek(),
+            inbound: Mutex::new(Inbound {
+                consumer: parts.inbound,
+                accounts: HashMap::new(),
+            }),
+            watches: parts.watches,
+            bells: parts.bells,
+            returns: parts.returns,
+            their_returns: parts.their_returns,
+            slabs: Mutex::default(),
+            slab_came: Condvar::new(),
+            shown: Mutex::default(),
+            routes: Mutex::default(),
+            untold: Mutex::default(),
+            has_untold: AtomicBool::new(false),
+            channel,
+            gone: OnceLock::new(),
+            ended: AtomicBool::new(false),
+            cleaned: AtomicBool::new(false),
+            reclaimed: AtomicBool::new(false),
+            sleepers: Mutex::default(),
+        }
+    }
+
+    /// The route to one of the peer's mailboxes.
+    pub(crate) fn route(&self, mailbox: MailboxId) -> Arc<Route> {
+        let mut routes = lock(&self.routes);
+        let route = routes.entry(mailbox).or_insert_with(|| {
+            Arc::new(Route {
+                mailbox,
+                watch: self.watch(mailbox),
+                credits: AtomicU32::new(WINDOW),
+                closed: AtomicBool::new(false),
+            })
+        });
+        Arc::clone(route)
+    }
+
+    /// The watch of one of the peer's mailboxes. An impossible mailbox gets the first watch: it will be refused as closed.
+    pub(crate) fn watch(&self, mailbox: MailboxId) -> Watch {
+        let slot = (slot_of(mailbox) as usize) % MAX_MAILBOXES;
+        Watch::new(self.watches.clone(), slot)
+    }
+
+    /// Wakes the owner of a mailbox if it sleeps, after a message was announced. If the mailbox was closed meanwhile, the
+    /// message is lost as any other that its owner did not read: it was posted, and what it lent is given back.
+    #[inline]
+    pub(crate) fn call(&self, watch: &Watch) {
+        if let Call::Bell(number) = call_after_publish(watch) {
+            ring(&self.bells, number);
+        }
+    }
+
+    /// Whether a mailbox can be posted to, as far as is known.
+    #[inline]
+    pub(crate) fn check(&self, watch: &Watch) -> Result<(), PostError> {
+        if self.is_ended() {
+            return Err(self.gone_or_died());
+        }
+        if watch.call() == Call::Closed {
+            return Err(PostError::Closed {
+                rank: self.peer.rank,
+            });
+        }
+        Ok(())
+    }
+
+    /// News about one of the peer's mailboxes.
+    pub(crate) fn handle_control(&self, mailbox: MailboxId, news: News) {
+        let Some(route) = lock(&self.routes).get(&mailbox).cloned() else {
+            return;
+        };
+        if news.is_closed() {
+            route.closed.store(true, Ordering::Release);
+            lock(&self.routes).remove(&mailbox);
+            return;
+        }
+        // A peer that returns more than it got is broken; the window is never exceeded.
+        let grown = |now: u32| Some(now.saturating_add(news.0).min(WINDOW));
+        let _ = route
+            .credits
+            .fetch_update(Ordering::Release, Ordering::Relaxed, grown);
+    }
+
+    /// Tells the peer news about one of our mailboxes, now or when its lane has room again.
+    pub(crate) fn tell(&self, mailbox: MailboxId, news: News) {
+        if self.try_tell(mailbox, news) {
+            return;
+        }
+        let mut untold = lock(&self.untold);
+        let pending = untold.entry(mailbox).or_insert(News(0));
+        *pending = pending.and(news);
+        self.has_untold.store(true, Ordering::Release);
+    }
+
+    /// Tells what could not be told before, as far as there is room.
+    pub(crate) fn tell_untold(&self) {
+        let mut untold = lock(&self.untold);
+        untold.retain(|mailbox, news| !self.try_tell(*mailbox, *news));
+        self.has_untold.store(!untold.is_empty(), Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn has_untold(&self) -> bool {
+        self.has_untold.load(Ordering::Acquire)
+    }
+
+    fn try_tell(&self, mailbox: MailboxId, news: News) -> bool {
+        match self
+            .lane
+            .try_short(Flags::CONTROL.0, mailbox.0, &news.0.to_ne_bytes())
+        {
+            Ok(published) => {
+                self.call_following(published);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Wakes the receivers behind a gap in the shared lane that was just filled.
+    pub(crate) fn call_following(&self, mut published: Published<'_>) {
+        // The fence of a call orders our announcement before the look at the next slot.
+        core::sync::atomic::fence(Ordering::SeqCst);
+        while let Some(to) = published.following() {
+            self.call(&self.watch(MailboxId(to)));
+        }
+    }
+
+    /// The buffer that the peer lent with `ticket`.
+    pub(crate) fn borrow(&self, ticket: LoanTicket) -> Result<Loan, UnpackError> {
+        let region = self.slab(ticket.slab)?;
+        Loan::new(region, ticket, self.returns.clone()).ok_or(UnpackError::Malformed)
+    }
+
+    /// Makes sure that the peer knows a slab of ours before it gets a block of it.
+    pub(crate) fn show_slab(&self, process: &Process, slab: SlabId) -> Result<(), PostError> {
+        if lock(&self.shown).contains(&slab.0) {
+            return Ok(());
+        }
+        let Some(shared) = process.arena.slab(slab) else {
+            return Ok(());
+        };
+        self.channel
+            .show_slab(process, slab, &shared)
+            .map_err(|_| self.gone_or_died())?;
+        lock(&self.shown).insert(slab.0);
+        Ok(())
+    }
+
+    /// One of our slabs is gone: the peer need not keep it.
+    pub(crate) fn hide_slab(&self, process: &Process, slab: SlabId) {
+        if lock(&self.shown).remove(&slab.0) {
+            self.channel.hide_slab(process, slab);
+        }
+    }
+
+    /// The peer has dropped a slab. What we borrowed of it keeps it alive.
+    pub(crate) fn remove_slab(&self, slab: SlabId) {
+        lock(&self.slabs).remove(&slab.0);
+    }
+
+    /// The peer showed us a slab.
+    pub(crate) fn add_slab(&self, slab: SlabId, region: Region) {
+        lock(&self.slabs).insert(slab.0, region);
+        self.slab_came.notify_all();
+    }
+
+    /// The peer wrote nonsense: the link ends, and the keeper notices by the socket.
+    pub(crate) fn cut_off(&self) {
+        self.end(Departure::Misbehaved);
+        self.channel.cut();
+    }
+
+    /// Whether nobody has cleaned up after the link yet; the caller shall.
+    pub(crate) fn claim_cleaning(&self) -> bool {
+        !self.cleaned.swap(true, Ordering::AcqRel)
+    }
+
+    /// The peer's process does not exist any more: what we lent it is ours again.
+    pub(crate) fn note_reclaimed(&self) {
+        self.reclaimed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_reclaimed(&self) -> bool {
+        self.reclaimed.load(Ordering::Acquire)
+    }
+
+    /// Ends the link. The first reason counts.
+    pub(crate) fn end(&self, how: Departure) {
+        let _ = self.gone.set(Gone::new(self.peer, how));
+        self.ended.store(true, Ordering::Release);
+        self.slab_came.notify_all();
+    }
+
+    /// A thread of ours is about to sleep until the peer makes room.
+    pub(crate) fn add_sleeper(&self, bell: u32) {
+        lock(&self.sleepers).push(bell);
+    }
+
+    /// It is awake again.
+    pub(crate) fn remove_sleeper(&self, bell: u32) {
+        lock(&self.sleepers).retain(|other| *other != bell);
+    }
+
+    /// The bells to raise after the link ended.
+    pub(crate) fn sleepers(&self) -> Vec<u32> {
+        lock(&self.sleepers).clone()
+    }
+
+    /// Whether the peer is gone.
+    #[inline]
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// How the peer went.
+    pub(crate) fn gone(&self) -> Option<Gone> {
+        self.gone.get().copied()
+    }
+
+    pub(crate) fn gone_or_died(&self) -> PostError {
+        PostError::PeerGone(self.gone().unwrap_or(Gone::new(self.peer, Departure::Died)))
+    }
+
+    /// A slab of the peer. It was shown before its first block was sent, so it is known or about to be.
+    fn slab(&self, slab: u32) -> Result<Region, UnpackError> {
+        /// A shown slab is on its way through a socket and one thread; longer than this is nonsense of the peer.
+        const PATIENCE: Duration = Duration::from_secs(2);
+        let deadline = Instant::now() + PATIENCE;
+        let mut slabs = lock(&self.slabs);
+        loop {
+            if let Some(region) = slabs.get(&slab) {
+                return Ok(region.clone());
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(UnpackError::Malformed);
+            }
+            if let Some(gone) = self.gone() {
+                // What it showed before it went has been read already.
+                return Err(UnpackError::PeerGone(gone));
+            }
+            slabs = self
+                .slab_came
+                .wait_timeout(slabs, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+}
+
+impl Account {
+    pub(crate) fn new(link: &Arc<MemoryLink>, mailbox: MailboxId) -> Arc<Self> {
+        Arc::new(Self {
+            link: Arc::downgrade(link),
+            mailbox,
+            owed: AtomicU32::new(0),
+        })
+    }
+
+    /// One message of the mailbox was retrieved.
+    pub(crate) fn retrieved(&self) {
+        let owed = self.owed.fetch_add(1, Ordering::Relaxed) + 1;
+        if owed < WINDOW / 2 {
+            return;
+        }
+        let owed = self.owed.swap(0, Ordering::Relaxed);
+        if let Some(link) = self.link.upgrade().filter(|_| owed > 0) {
+            link.tell(self.mailbox, News::credits(owed));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

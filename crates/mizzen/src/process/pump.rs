@@ -1,0 +1,184 @@
+//! Draining the shared lanes: whoever waits for anything takes what came for anybody.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+use mizzen_lane::{Arrival, LaneError};
+
+use super::Process;
+use super::link::{Account, Inbound, MemoryLink, News};
+use crate::mailbox::{Account as Due, Core, Delivery};
+use crate::message::{Flags, Payload, discard};
+use crate::net::Polling;
+use crate::rank::MailboxId;
+
+/// Messages taken from one lane before the next lane gets its turn.
+const BATCH: usize = 64;
+
+impl Process {
+    /// Drains all shared lanes into the mailboxes' queues.
+    pub(crate) fn pump_all(self: &Arc<Self>) {
+        let (_, links) = self.links();
+        for link in &links {
+            self.pump(link);
+        }
+        self.poll_networks();
+    }
+
+    /// Moves what can be moved on networks, unless another thread is doing it.
+    #[inline]
+    pub(crate) fn poll_networks(self: &Arc<Self>) {
+        if let Some(engine) = self.engine.get() {
+            engine.pump(Some(self));
+        }
+    }
+
+    /// Says that the calling thread polls networks all the time until it drops what this returns.
+    #[inline]
+    pub(crate) fn start_polling(&self) -> Option<Polling<'_>> {
+        self.engine.get().map(|engine| engine.start_polling())
+    }
+
+    /// One of our mailboxes closed: peers on networks are told.
+    pub(crate) fn close_on_networks(&self, mailbox: MailboxId) {
+        if let Some(engine) = self.engine.get() {
+            engine.close_mailbox(mailbox);
+        }
+    }
+
+    /// Drains one shared lane, unless another thread is doing it.
+    pub(crate) fn pump(self: &Arc<Self>, link: &Arc<MemoryLink>) {
+        if link.has_untold() {
+            link.tell_untold();
+        }
+        if !link.peek.is_ready() {
+            return;
+        }
+        let Some(mut inbound) = try_lock(&link.inbound) else {
+            return;
+        };
+        for _ in 0..BATCH {
+            if !self.pump_one(link, &mut inbound) {
+                return;
+            }
+        }
+    }
+
+    /// As `pump`, but a message for `mine` is returned instead of queued, if nothing is queued before it.
+    #[inline]
+    pub(crate) fn pump_for(
+        self: &Arc<Self>,
+        link: &Arc<MemoryLink>,
+        mine: &Arc<Core>,
+    ) -> Option<Delivery> {
+        if link.has_untold() {
+            link.tell_untold();
+        }
+        if !link.peek.is_ready() {
+            return None;
+        }
+        let mut inbound = try_lock(&link.inbound)?;
+        for _ in 0..BATCH {
+            let (to, delivery) = self.next(link, &mut inbound)?;
+            match delivery {
+                Some(delivery) if to == mine.id && mine.is_queue_empty() => return Some(delivery),
+                Some(delivery) => self.dispatch(link, to, delivery),
+                None => (),
+            }
+        }
+        None
+    }
+
+    /// Takes one message of a shared lane to where it belongs. `false` if there was none.
+    pub(super) fn pump_one(
+        self: &Arc<Self>,
+        link: &Arc<MemoryLink>,
+        inbound: &mut Inbound,
+    ) -> bool {
+        let Some((to, delivery)) = self.next(link, inbound) else {
+            return false;
+        };
+        if let Some(delivery) = delivery {
+            self.dispatch(link, to, delivery);
+        }
+        true
+    }
+
+    /// The next message of a shared lane and its mailbox; words between runtimes are handled here and give `None`.
+    fn next(
+        &self,
+        link: &Arc<MemoryLink>,
+        inbound: &mut Inbound,
+    ) -> Option<(MailboxId, Option<Delivery>)> {
+        let arrival = match inbound.consumer.poll() {
+            Ok(arrival) => arrival?,
+            Err(LaneError::Corrupt | LaneError::TooSmall) => {
+                link.cut_off();
+                return None;
+            }
+        };
+        let (to, flags, payload) = match arrival {
+            // Every slot of a shared lane begins with an address.
+            Arrival::Short(short) if short.bytes().len() < 8 => {
+                link.cut_off();
+                return None;
+            }
+            Arrival::Short(short) => (short.to(), short.tag, Payload::Short { short, from: 8 }),
+            // Bytes of a shared lane are freed at once: one mailbox must not hold up the others.
+            Arrival::Eager(eager) => (eager.to, eager.tag, Payload::Eager(eager).detach()),
+            Arrival::Closed => return Some((MailboxId(0), None)),
+        };
+        let (to, flags) = (MailboxId(to), Flags(flags));
+        if flags.has(Flags::CONTROL) {
+            let mut news = [0; 4];
+            if payload.len() == news.len() {
+                payload.copy_out(0, &mut news);
+                link.handle_control(to, News(u32::from_ne_bytes(news)));
+            }
+            return Some((to, None));
+        }
+        let account = inbound
+            .accounts
+            .entry(to)
+            .or_insert_with(|| Account::new(link, to));
+        let lender = (flags.has(Flags::LENT) || flags.has(Flags::LONG)).then(|| Arc::clone(link));
+        let delivery = Delivery {
+            source: link.peer,
+            flags,
+            payload,
+            lender,
+            account: Some(Due::Lane(Arc::clone(account))),
+        };
+        Some((to, Some(delivery)))
+    }
+
+    fn dispatch(&self, link: &MemoryLink, to: MailboxId, delivery: Delivery) {
+        let refused = match self.mailbox(to) {
+            Some(core) => {
+                let refused = core.deliver(delivery);
+                self.wake(&core);
+                refused
+            }
+            None => Some(delivery),
+        };
+        if let Some(delivery) = refused {
+            discard(delivery.flags, &delivery.payload, link);
+            link.tell(to, News::CLOSED);
+        }
+    }
+}
+
+/// Takes a lock unless another thread has it. A thread that panicked with it has broken nothing that it protects.
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+impl Core {
+    fn is_queue_empty(&self) -> bool {
+        self.queued.load(Ordering::Acquire) == 0
+    }
+}

@@ -1,0 +1,14 @@
+//! Who is who in a job.
+
+pub(crate) use mizzen_proto::id::{Address, MailboxId};
+pub use mizzen_proto::id::{Incarnation, ProcessId, Rank};
+
+/// Where a mailbox is in its owner's table: the low half of its id. The high half says how often the place was
+/// used before.
+pub(crate) fn slot_of(mailbox: MailboxId) -> u32 {
+    mailbox.0 as u32
+}
+
+pub(crate) fn mailbox_id(slot: u32, generation: u32) -> MailboxId {
+    MailboxId(u64::from(generation) << 32 | u64::from(slot))
+}

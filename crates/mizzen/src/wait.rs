@@ -1,0 +1,142 @@
+//! How a thread waits: spin, then yield, then sleep.
+//!
+//! Spinning covers one round trip between cores; a wake-up from sleep costs ten times as much. Yielding lets the thread
+//! that will send run when there are more threads than cores. Sleeping costs nothing.
+//!
+//! When threads are crowded, spinning would be at the expense of others: a pair of threads that happens to run on two cores
+//! at once would answer each other for whole time slices while the rest stand still. So a crowded thread gives way at
+//! once. It knows that it is crowded by how long a yield takes: a few hundred nanoseconds when nobody else wants the
+//! core, longer when somebody took it.
+
+use core::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// How long a sleeping thread trusts its senders to ring. A lost ring, which only a broken peer can cause, costs this much.
+const NAP: Duration = Duration::from_millis(500);
+
+/// Full looks while spinning, and quick looks at the likely place between two of them: together about one round trip
+/// between two cores (1 to 2 µs).
+const SPINS: u32 = 4;
+const QUICK_LOOKS: u32 = 24;
+/// How often to yield after that, when alone on the core: longer waits are long.
+const YIELDS: u32 = 20;
+/// The same when crowded: every other thread on the core may want its turn several times before our message comes.
+const CROWDED_YIELDS: u32 = 200;
+/// A yield that takes longer let another thread run. (Alone, it takes 0.3 µs.)
+const CROWDED_YIELD: Duration = Duration::from_nanos(700);
+
+/// A wait is usual until then. Longer than the launcher's limit of one line in ten seconds.
+const FIRST_REMARK: Duration = Duration::from_millis(10_100);
+
+/// Whether other threads want the core, as far as one waiting thread has noticed.
+#[derive(Debug, Default)]
+pub(crate) struct Crowd(Cell<u8>);
+
+impl Crowd {
+    /// Signs needed before it counts, so that one interruption changes nothing.
+    const ENOUGH: u8 = 4;
+    const MOST: u8 = 16;
+
+    #[inline]
+    fn is_felt(&self) -> bool {
+        self.0.get() >= Self::ENOUGH
+    }
+
+    /// Lets other threads run, and notices whether there were any.
+    fn give_way(&self) {
+        let before = Instant::now();
+        std::thread::yield_now();
+        let signs = self.0.get();
+        let crowded = before.elapsed() > CROWDED_YIELD;
+        self.0.set(if crowded {
+            (signs + 2).min(Self::MOST)
+        } else {
+            signs.saturating_sub(1)
+        });
+    }
+}
+
+/// The steps of one wait.
+#[derive(Debug)]
+pub(crate) struct Patience<'a> {
+    crowd: &'a Crowd,
+    rounds: u32,
+    started: Option<Instant>,
+    deadline: Option<Instant>,
+    /// After how long a wait is worth a word to the user.
+    remark_after: Duration,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Look again.
+    Again,
+    /// Prepare to sleep, look once more, then sleep at most this long.
+    Sleep(Duration),
+    /// The deadline has passed.
+    Expired(Duration),
+}
+
+impl<'a> Patience<'a> {
+    pub(crate) fn until(deadline: Option<Instant>, crowd: &'a Crowd) -> Self {
+        Self {
+            crowd,
+            rounds: 0,
+            started: None,
+            deadline,
+            remark_after: FIRST_REMARK,
+        }
+    }
+
+    /// Called after each full look that found nothing. `ready` is a quick look at the likely place.
+    #[inline]
+    pub(crate) fn step(&mut self, ready: impl Fn() -> bool) -> Step {
+        self.rounds += 1;
+        if self.rounds <= SPINS && !self.crowd.is_felt() {
+            for _ in 0..QUICK_LOOKS {
+                if ready() {
+                    break;
+                }
+                core::hint::spin_loop();
+            }
+            return Step::Again;
+        }
+        self.pause()
+    }
+
+    /// How long it has been, if the user should be told: after ten seconds, and then ever more rarely.
+    pub(crate) fn remarkable(&mut self) -> Option<Duration> {
+        let waited = self.started.get_or_insert_with(Instant::now).elapsed();
+        if waited < self.remark_after {
+            return None;
+        }
+        self.remark_after = waited * 3;
+        Some(waited)
+    }
+
+    #[cold]
+    fn pause(&mut self) -> Step {
+        let yields = if self.crowd.is_felt() {
+            CROWDED_YIELDS
+        } else {
+            YIELDS
+        };
+        let sleepy = self.rounds > SPINS + yields;
+        if let Some(deadline) = self.deadline {
+            let now = Instant::now();
+            let started = *self.started.get_or_insert(now);
+            if now >= deadline {
+                return Step::Expired(now - started);
+            }
+            if sleepy {
+                return Step::Sleep((deadline - now).min(NAP));
+            }
+        }
+        if sleepy {
+            return Step::Sleep(NAP);
+        }
+        self.crowd.give_way();
+        Step::Again
+    }
+}
