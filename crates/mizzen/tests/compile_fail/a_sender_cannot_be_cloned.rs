@@ -1,0 +1,7 @@
+use mizzen::Sender;
+
+fn double(sender: &Sender) -> Sender {
+    sender.clone()
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use mizzen::{Mailbox, Result};
+
+fn receive(inbox: &Mailbox) -> Result<bool> {
+    inbox.receive::<bool>()
+}
+
+fn main() {}

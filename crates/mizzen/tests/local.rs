@@ -1,0 +1,53 @@
+//! Messages and mailboxes among ranks of one process.
+
+mod scenarios;
+
+use mizzen::{Deck, Result};
+
+fn run<T: Send>(size: u32, body: impl Fn(Deck) -> Result<T> + Sync) -> Result<Vec<T>> {
+    mizzen::local(size, body)
+}
+
+#[test]
+fn a_lent_buffer_goes_only_through_the_process_that_made_it() {
+    let (give, take) = std::sync::mpsc::channel();
+    let (give, take) = (std::sync::Mutex::new(give), std::sync::Mutex::new(take));
+    run(2, |deck| {
+        let inbox = deck.mailbox()?;
+        if deck.rank() == 0 {
+            give.lock().unwrap().send(deck.lend::<u8>(64)?).unwrap();
+        } else {
+            let foreign = take.lock().unwrap().recv().unwrap();
+            let refused = inbox.address().post_lent(&1u8, foreign);
+            assert!(matches!(refused, Err(mizzen::PostError::LentByAnother)));
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_was_lent_stays_as_it_is_after_its_reader_left() {
+    let kept = run(2, |deck| {
+        let inbox = deck.mailbox()?;
+        deck.bind(&format!("inbox {}", deck.rank()), &inbox)?;
+        if deck.rank() == 1 {
+            let (_, tile) = inbox.receive_lent::<u8, u64>()?;
+            deck.fetch("inbox 0")?.send(&1u8)?;
+            return Ok(Some(tile));
+        }
+        inbox.depend_on(1.into());
+        let mut tile = deck.lend::<u64>(1000)?;
+        tile.fill(7);
+        deck.fetch("inbox 1")?.post_lent(&0u8, tile)?;
+        inbox.receive::<u8>()?;
+        assert!(inbox.retrieve().is_err(), "rank 1 has left");
+        for _ in 0..50 {
+            deck.lend::<u64>(1000)?.fill(9);
+        }
+        Ok(None)
+    })
+    .unwrap();
+    let tile = kept.into_iter().flatten().next().expect("rank 1 kept it");
+    assert!(tile.iter().all(|value| *value == 7));
+}
