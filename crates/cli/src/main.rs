@@ -1,2 +1,41 @@
-//! The mizzen command.
-fn main() {}
+//! The mizzen command: starts parallel programs.
+//!
+//! `mizzen run` is the launcher ([`run`]). It starts an agent on each host ([`agent`]), in a thread if the job runs on this
+//! host alone, through a remote shell otherwise; both speak `mizzen_proto::boot`. Where to look:
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `options.rs` | what the user may ask for |
+//! | `run.rs`, `run/` | the launcher: its loop, the job it decides about, its links to agents, what it prints |
+//! | `agent.rs`, `agent/` | the agent: its loop, its children, their output, their introductions |
+//! | `guard.rs` | what ends the processes when even the agent is killed |
+//! | `stream.rs` | frames over the byte stream between launcher and agent |
+//! | `signals.rs` | signals as input, and their names |
+
+mod agent;
+mod guard;
+mod options;
+mod run;
+mod signals;
+mod stream;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use options::{Command, Options};
+
+fn main() -> ExitCode {
+    let result = match Options::parse().command {
+        Command::Run(run) => run::run(*run),
+        Command::Agent => agent::serve_remote().map(|()| ExitCode::SUCCESS),
+        Command::Guard => {
+            guard::serve();
+            return ExitCode::SUCCESS;
+        }
+    };
+    result.unwrap_or_else(|error| {
+        run::say(&format!("{error:#}."));
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,521 @@
+//! The agent: starts the processes of one host, introduces them to each other, reports what they write and how they end.
+//!
+//! One loop, one thread, whatever the number of processes. It decides nothing about the job: the launcher does. Its life:
+//! `Hello`, wait for `Start`, start all processes or none, then serve until `Stop` and the end of the last process. If the
+//! launcher is gone, so is the job: everything is killed.
+
+mod broker;
+mod children;
+mod output;
+mod spawn;
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use mizzen_proto::boot::{
+    Death, FromAgent, FromProcess, MAX_ERROR, OnDeath, Start, ToAgent, ToProcess, VERSION,
+};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use crate::stream::{FrameStream, Other};
+use broker::Broker;
+use children::{Children, Ended, Source};
+pub(crate) use spawn::Stdin;
+
+/// Runs an agent on standard input and output, for a launcher on another host.
+pub(crate) fn serve_remote() -> anyhow::Result<()> {
+    let input = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let output = std::io::stdout().as_fd().try_clone_to_owned()?;
+    let stream = FrameStream::new(input, output)?;
+    serve(stream, Stdin::Null)
+}
+
+/// Runs an agent until its job ends. `stdin` is what the process of rank 0 reads.
+///
+/// The kernel ends the processes with the thread that calls this.
+pub(crate) fn serve(stream: FrameStream, stdin: Stdin) -> anyhow::Result<()> {
+    let mut link = Link::new(stream)?;
+    link.send(&FromAgent::Hello { version: VERSION });
+    let Some(start) = link.wait_for_start()? else {
+        return Ok(());
+    };
+    let mut agent = match Agent::start(link, *start, stdin) {
+        Ok(agent) => agent,
+        Err((mut link, error)) => {
+            link.send(&FromAgent::Error {
+                text: sentence(&error),
+            });
+            link.drain();
+            return Ok(());
+        }
+    };
+    agent.serve()
+}
+
+/// The stream to the launcher, and the loop's epoll, which watches it.
+struct Link {
+    stream: FrameStream,
+    epoll: OwnedFd,
+    /// Whether the epoll watches for room to write.
+    watching_output: bool,
+    other: Other,
+}
+
+struct Agent {
+    link: Link,
+    children: Children,
+    broker: Broker,
+    phase: Phase,
+    /// Whether the epoll of pipes is part of the loop: not while the launcher is behind.
+    reading_pipes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Serving,
+    /// Asked nicely; killed at that time.
+    Ending(Instant),
+    /// Killed.
+    Killed,
+}
+
+impl Agent {
+    /// Starts all processes, or none.
+    fn start(mut link: Link, start: Start, stdin: Stdin) -> Result<Self, (Link, anyhow::Error)> {
+        let ranks = start.ranks.clone();
+        let broker = Broker::new(start.size, start.on_death);
+        let mut children = match Children::new(start, stdin) {
+            Ok(children) => children,
+            Err(error) => return Err((link, error)),
+        };
+        for rank in ranks {
+            match children.start(rank, 0) {
+                Ok(pid) => link.send(&FromAgent::Started {
+                    rank,
+                    incarnation: 0,
+                    pid,
+                }),
+                Err(error) => {
+                    children.kill();
+                    return Err((link, error));
+                }
+            }
+        }
+        let watched = epoll::add(
+            &link.epoll,
+            children.sources(),
+            epoll::EventData::new_u64(SOURCES),
+            epoll::EventFlags::IN,
+        )
+        .and_then(|()| {
+            epoll::add(
+                &link.epoll,
+                children.pipes(),
+                epoll::EventData::new_u64(PIPES),
+                epoll::EventFlags::IN,
+            )
+        });
+        if let Err(error) = watched {
+            children.kill();
+            return Err((link, error.into()));
+        }
+        Ok(Self {
+            link,
+            children,
+            broker,
+            phase: Phase::Serving,
+            reading_pipes: true,
+        })
+    }
+
+    fn serve(&mut self) -> anyhow::Result<()> {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut ready = Vec::with_capacity(EVENTS);
+        // Frames that came together with the first.
+        self.handle_frames();
+        loop {
+            self.link.flush();
+            if self.link.other == Other::Closed {
+                self.children.kill();
+                return Ok(());
+            }
+            if self.phase != Phase::Serving && self.children.running() == 0 {
+                self.link.drain();
+                return Ok(());
+            }
+            self.balance()?;
+            self.link.wait(&mut events, self.timeout())?;
+            for event in events.drain(..) {
+                match event.data.u64() {
+                    INPUT => self.handle_launcher(),
+                    SOURCES => self.children.poll_sources(&mut ready)?,
+                    PIPES => self.children.poll_pipes(&mut ready)?,
+                    _ => {}
+                }
+            }
+            for source in ready.drain(..) {
+                self.handle_source(source);
+            }
+            self.enforce();
+        }
+    }
+
+    /// Stops reading what processes write while the launcher does not take it: then they wait, and memory does not grow.
+    fn balance(&mut self) -> Result<(), Errno> {
+        let reading = self.link.stream.backlog() < HIGH_WATER;
+        if reading == self.reading_pipes {
+            return Ok(());
+        }
+        self.reading_pipes = reading;
+        if reading {
+            epoll::add(
+                &self.link.epoll,
+                self.children.pipes(),
+                epoll::EventData::new_u64(PIPES),
+                epoll::EventFlags::IN,
+            )
+        } else {
+            epoll::delete(&self.link.epoll, self.children.pipes())
+        }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Ending(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
+            Phase::Serving | Phase::Killed => None,
+        }
+    }
+
+    fn enforce(&mut self) {
+        let Phase::Ending(deadline) = self.phase else {
+            return;
+        };
+        if Instant::now() >= deadline {
+            self.children.end(libc::SIGKILL);
+            self.phase = Phase::Killed;
+        }
+    }
+
+    fn handle_launcher(&mut self) {
+        if self.link.stream.receive() == Other::Closed {
+            self.link.other = Other::Closed;
+        }
+        self.handle_frames();
+    }
+
+    fn handle_frames(&mut self) {
+        loop {
+            match self.link.stream.next(ToAgent::decode) {
+                Ok(Some(frame)) => self.handle_frame(frame),
+                Ok(None) => return,
+                // A launcher that makes no sense is as good as none.
+                Err(_) => {
+                    self.link.other = Other::Closed;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn handle_frame(&mut self, frame: ToAgent) {
+        match frame {
+            // There is one, and it was the first.
+            ToAgent::Start(_) => self.link.other = Other::Closed,
+            ToAgent::Signal { number, origin } => self.children.forward(number, origin),
+            ToAgent::Located {
+                rank,
+                incarnation,
+                locator,
+            } => {
+                self.broker
+                    .handle_located(rank, incarnation, &locator, &mut self.children);
+            }
+            ToAgent::Unreachable { rank, reason } => {
+                self.broker
+                    .handle_unreachable(rank, reason, &mut self.children);
+            }
+            ToAgent::Died {
+                rank,
+                incarnation,
+                how,
+            } => {
+                self.children.broadcast(
+                    rank,
+                    &ToProcess::Died {
+                        rank,
+                        incarnation,
+                        how,
+                    },
+                );
+            }
+            ToAgent::Joined { rank, incarnation } => {
+                self.children
+                    .broadcast(rank, &ToProcess::Joined { rank, incarnation });
+            }
+            ToAgent::Restart { rank, incarnation } => self.restart(rank, incarnation),
+            ToAgent::Stop => {
+                if self.phase == Phase::Serving {
+                    self.children.end(libc::SIGTERM);
+                    self.phase = Phase::Ending(Instant::now() + GRACE);
+                    self.broker.give_up(&mut self.children);
+                }
+            }
+        }
+    }
+
+    fn restart(&mut self, rank: u32, incarnation: u32) {
+        if self.phase != Phase::Serving {
+            return;
+        }
+        match self.children.start(rank, incarnation) {
+            Ok(pid) => {
+                self.link.send(&FromAgent::Started {
+                    rank,
+                    incarnation,
+                    pid,
+                });
+                self.broker.handle_started(rank, &mut self.children);
+            }
+            Err(error) => self.link.send(&FromAgent::Error {
+                text: sentence(&error),
+            }),
+        }
+    }
+
+    fn handle_source(&mut self, source: Source) {
+        match source {
+            Source::Exit(rank) => self.handle_exit(rank),
+            Source::Socket(rank) => self.handle_packets(rank),
+            Source::Pipe(rank, stream) => {
+                let link = &mut self.link;
+                self.children
+                    .read_pipe(rank, stream, &mut |frame| link.send(&frame));
+            }
+        }
+    }
+
+    fn handle_exit(&mut self, rank: u32) {
+        // What it said and wrote before its end comes first.
+        self.handle_packets(rank);
+        let closed = self.children.closed_before(rank);
+        let Some(ended) = self.collect(rank) else {
+            return;
+        };
+        // The launcher blames the first failure it hears of.
+        if ended.how != Death::Exit(0) {
+            for earlier in self.children.wait_for_ends(closed) {
+                self.handle_packets(earlier);
+                if let Some(ended) = self.collect(earlier) {
+                    self.report(earlier, ended);
+                }
+            }
+        }
+        self.report(rank, ended);
+    }
+
+    fn collect(&mut self, rank: u32) -> Option<Ended> {
+        let link = &mut self.link;
+        self.children.collect(rank, &mut |frame| link.send(&frame))
+    }
+
+    fn report(&mut self, rank: u32, Ended { incarnation, how }: Ended) {
+        self.link.send(&FromAgent::Exited {
+            rank,
+            incarnation,
+            how,
+        });
+        self.broker.handle_exit(rank, &mut self.children);
+    }
+
+    fn handle_packets(&mut self, rank: u32) {
+        self.children.flush_socket(rank);
+        for _ in 0..PACKETS {
+            let Some(packet) = self.children.receive(rank) else {
+                return;
+            };
+            let Some(incarnation) = self.children.incarnation(rank) else {
+                return;
+            };
+            match packet {
+                FromProcess::Ready { locator } => {
+                    self.link.send(&FromAgent::Ready {
+                        rank,
+                        incarnation,
+                        locator,
+                    });
+                }
+                FromProcess::Leaving => {
+                    self.children.set_left(rank);
+                    self.link.send(&FromAgent::Left { rank, incarnation });
+                    self.broker.handle_exit(rank, &mut self.children);
+                }
+                // It may be lost: what processes write waits too when the launcher is behind.
+                FromProcess::Waiting { text } => {
+                    if self.link.stream.backlog() < HIGH_WATER {
+                        self.link.send(&FromAgent::Waiting { rank, text });
+                    }
+                }
+                FromProcess::Reach { rank: target } => {
+                    if self.broker.handle_reach(rank, target, &mut self.children)
+                        == broker::Ask::Launcher
+                    {
+                        self.link.send(&FromAgent::Locate { rank: target });
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Link {
+    fn new(stream: FrameStream) -> anyhow::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("no epoll")?;
+        epoll::add(
+            &epoll,
+            stream.input(),
+            epoll::EventData::new_u64(INPUT),
+            epoll::EventFlags::IN,
+        )
+        .context(
+            "the agent is run by `mizzen run`, with pipes or sockets as standard input and output",
+        )?;
+        Ok(Self {
+            stream,
+            epoll,
+            watching_output: false,
+            other: Other::Open,
+        })
+    }
+
+    fn send(&mut self, frame: &FromAgent) {
+        let sent = frame.encode(self.stream.queue());
+        debug_assert!(
+            sent.is_ok(),
+            "frames of agents are cut to size before: {frame:?}"
+        );
+    }
+
+    fn flush(&mut self) {
+        if self.stream.flush() == Other::Closed {
+            self.other = Other::Closed;
+        }
+        let waiting = self.stream.backlog() > 0;
+        if waiting == self.watching_output {
+            return;
+        }
+        let output = self.stream.output();
+        // Should the kernel refuse, the frames leave with the next event.
+        let _ = if waiting {
+            epoll::add(
+                &self.epoll,
+                output,
+                epoll::EventData::new_u64(OUTPUT),
+                epoll::EventFlags::OUT,
+            )
+        } else {
+            epoll::delete(&self.epoll, output)
+        };
+        self.watching_output = waiting;
+    }
+
+    /// Waits until all is written, or the launcher is gone.
+    fn drain(&mut self) {
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            self.flush();
+            if self.stream.backlog() == 0 || self.other == Other::Closed {
+                return;
+            }
+            if self.wait(&mut events, None).is_err() {
+                return;
+            }
+            // What the launcher says now does not matter, that it is gone does.
+            if events.drain(..).any(|event| event.data.u64() == INPUT)
+                && self.stream.receive() == Other::Closed
+            {
+                return;
+            }
+            while let Ok(Some(_)) = self.stream.next(|_| Ok(())) {}
+        }
+    }
+
+    fn wait_for_start(&mut self) -> anyhow::Result<Option<Box<Start>>> {
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            self.flush();
+            match self.stream.next(ToAgent::decode) {
+                Ok(Some(ToAgent::Start(start))) => return Ok(Some(start)),
+                // Ended before it began.
+                Ok(Some(ToAgent::Stop)) => return Ok(None),
+                Ok(Some(_)) => {}
+                Ok(None) if self.other == Other::Closed => return Ok(None),
+                Ok(None) => {
+                    self.wait(&mut events, None)?;
+                    events.clear();
+                    if self.stream.receive() == Other::Closed {
+                        self.other = Other::Closed;
+                    }
+                }
+                Err(error) => {
+                    anyhow::bail!("the agent is run by `mizzen run`, not by hand: {error}")
+                }
+            }
+        }
+    }
+
+    fn wait(&self, events: &mut Vec<epoll::Event>, timeout: Option<Duration>) -> Result<(), Errno> {
+        wait(&self.epoll, events, timeout)
+    }
+}
+
+/// Waits for events; none if a signal came first.
+fn wait(
+    epoll: &OwnedFd,
+    events: &mut Vec<epoll::Event>,
+    timeout: Option<Duration>,
+) -> Result<(), Errno> {
+    let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
+    let mut space = [const { MaybeUninit::uninit() }; EVENTS];
+    match epoll::wait(epoll, &mut space, timeout.as_ref()) {
+        Ok((found, _)) => {
+            events.extend_from_slice(found);
+            Ok(())
+        }
+        Err(Errno::INTR) => Ok(()),
+        Err(other) => Err(other),
+    }
+}
+
+/// An error and its cause, cut to what a frame takes.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = format!("{error:#}.");
+    while text.len() > MAX_ERROR {
+        text.pop();
+    }
+    text
+}
+
+/// Whether a rank that ended comes back.
+fn comes_back(on_death: OnDeath) -> bool {
+    on_death == OnDeath::Restart
+}
+
+const INPUT: u64 = 0;
+const OUTPUT: u64 = 1;
+const SOURCES: u64 = 2;
+const PIPES: u64 = 3;
+
+/// Events taken in one turn.
+const EVENTS: usize = 64;
+
+/// Packets of one process taken in one turn, so that none keeps the agent to itself.
+const PACKETS: usize = 64;
+
+/// Output that waits for the launcher before processes have to wait too.
+const HIGH_WATER: usize = 4 << 20;
+
+/// How long processes have between being asked to end and being killed.
+const GRACE: Duration = Duration::from_secs(2);

@@ -1,0 +1,604 @@
+//! The processes of this host: started, listened to, spoken to, collected.
+//!
+//! Two epolls: one of exits and sockets, and one of pipes alone, so that the loop can leave the pipes out while the
+//! launcher is behind.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use mizzen_proto::boot::{
+    Boot, Death, FromAgent, FromProcess, MAX_PACKET, SignalOrigin, Start, Stream, ToProcess,
+};
+use mizzen_shm::{ProcessFd, Socket, SocketError};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::output::{Pipe, Read};
+use super::spawn::{Group, Program, Stdin};
+use crate::guard::Guard;
+
+/// All processes that this agent has started.
+#[derive(Debug)]
+pub(crate) struct Children {
+    start: Start,
+    program: Program,
+    stdin: Stdin,
+    guard: Guard,
+    sources: OwnedFd,
+    pipes: OwnedFd,
+    /// By position in `start.ranks`.
+    slots: Vec<Slot>,
+    running: usize,
+    /// Running processes that closed their socket without leaving, in that order: most are ending. Each is there once.
+    closing: Vec<u32>,
+}
+
+#[derive(Debug)]
+enum Slot {
+    Running(Box<Process>),
+    Dead,
+    Left,
+}
+
+#[derive(Debug)]
+struct Process {
+    incarnation: u32,
+    child: Child,
+    pid: Pid,
+    group: Group,
+    pidfd: ProcessFd,
+    /// Gone when the process closed it, or said something that makes no sense.
+    socket: Option<Socket>,
+    /// What the socket had no room for.
+    outbox: VecDeque<Packet>,
+    /// Whether the epoll watches the socket for room.
+    watching_room: bool,
+    out: Option<Pipe>,
+    err: Option<Pipe>,
+    left: bool,
+}
+
+#[derive(Debug)]
+struct Packet {
+    bytes: Vec<u8>,
+    fds: Vec<OwnedFd>,
+}
+
+/// Where something happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    Exit(u32),
+    Socket(u32),
+    Pipe(u32, Stream),
+}
+
+/// What became of a rank, as far as this host knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Running,
+    Dead,
+    Left,
+    Elsewhere,
+}
+
+/// The end of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) incarnation: u32,
+    pub(crate) how: Death,
+}
+
+impl Children {
+    pub(crate) fn new(mut start: Start, stdin: Stdin) -> anyhow::Result<Self> {
+        let program = Program::find(&mut start)?;
+        let sources = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let pipes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let guard = Guard::start()
+            .with_context(|| format!("no process can be started on {}", start.host))?;
+        let slots = start.ranks.iter().map(|_| Slot::Dead).collect();
+        Ok(Self {
+            start,
+            program,
+            stdin,
+            guard,
+            sources,
+            pipes,
+            slots,
+            running: 0,
+            closing: Vec::new(),
+        })
+    }
+
+    /// Starts a process and tells it who it is. Returns its pid.
+    pub(crate) fn start(&mut self, rank: u32, incarnation: u32) -> anyhow::Result<u32> {
+        let index = self
+            .index(rank)
+            .context("the process is not one of this host's")?;
+        debug_assert!(
+            !matches!(self.slots[index], Slot::Running(_)),
+            "a rank has one life at a time"
+        );
+        let process = self
+            .spawn(rank, incarnation)
+            .with_context(|| self.start_failed())?;
+        let pid = process.child.id();
+        if process.group == Group::Own {
+            self.guard.add(process.pid);
+        }
+        self.slots[index] = Slot::Running(Box::new(process));
+        self.running += 1;
+        self.watch(index).with_context(|| self.start_failed())?;
+        let boot = Boot {
+            job: self.start.job,
+            rank,
+            size: self.start.size,
+            incarnation,
+            host: self.start.host.clone(),
+            hosts: self.start.hosts,
+            bind: self.start.bind.clone(),
+            token: self.start.token,
+        };
+        self.post(rank, &ToProcess::Boot(boot), vec![]);
+        Ok(pid)
+    }
+
+    /// Sends a packet; it waits if the process is slow, and is dropped if it is gone.
+    pub(crate) fn post(&mut self, rank: u32, packet: &ToProcess, fds: Vec<OwnedFd>) {
+        let Some(process) = self.process(rank) else {
+            return;
+        };
+        let mut bytes = Vec::new();
+        let encoded = packet.encode(&mut bytes);
+        debug_assert!(
+            encoded.is_ok(),
+            "hosts and locators were limited when they came in"
+        );
+        process.outbox.push_back(Packet { bytes, fds });
+        if process.outbox.len() > MAX_OUTBOX {
+            // It has not looked for so long that it cannot be made to understand what happened.
+            self.close_socket(rank);
+            return;
+        }
+        self.flush_socket(rank);
+    }
+
+    /// Tells all processes but `subject`, which is what it is about.
+    pub(crate) fn broadcast(&mut self, subject: u32, packet: &ToProcess) {
+        for rank in self.start.ranks.clone() {
+            if rank != subject {
+                self.post(rank, packet, vec![]);
+            }
+        }
+    }
+
+    /// Gives two running processes the two ends of a new socket, and each other's pidfd.
+    pub(crate) fn connect(&mut self, a: u32, b: u32) -> anyhow::Result<()> {
+        let (to_b, to_a) = Socket::pair()?;
+        let (fd_a, life_a) = self.introduction(a)?;
+        let (fd_b, life_b) = self.introduction(b)?;
+        self.post(
+            a,
+            &ToProcess::Peer {
+                rank: b,
+                incarnation: life_b,
+            },
+            vec![to_b.into(), fd_b],
+        );
+        self.post(
+            b,
+            &ToProcess::Peer {
+                rank: a,
+                incarnation: life_a,
+            },
+            vec![to_a.into(), fd_a],
+        );
+        Ok(())
+    }
+
+    pub(crate) fn set_left(&mut self, rank: u32) {
+        if let Some(process) = self.process(rank) {
+            process.left = true;
+        }
+    }
+
+    /// Passes on a signal that the launcher got.
+    pub(crate) fn forward(&mut self, number: u8, origin: SignalOrigin) {
+        let number = i32::from(number);
+        for process in self.processes() {
+            if origin == SignalOrigin::Terminal && process.group == Group::Launcher {
+                continue; // The terminal sent it there already.
+            }
+            // These two mean what the program says they mean, so nothing that it started gets them.
+            if number == libc::SIGUSR1 || number == libc::SIGUSR2 {
+                let _ = process.pidfd.send_signal(number);
+            } else {
+                process.signal(number);
+            }
+        }
+    }
+
+    /// Sends a signal to all processes and what they started, and wakes those that are stopped to take it.
+    pub(crate) fn end(&mut self, number: i32) {
+        for process in self.processes() {
+            process.signal(number);
+            process.signal(libc::SIGCONT);
+        }
+    }
+
+    /// Kills all processes and waits for them.
+    pub(crate) fn kill(&mut self) {
+        self.end(libc::SIGKILL);
+        for rank in self.start.ranks.clone() {
+            self.collect(rank, &mut |_| {});
+        }
+    }
+
+    /// Takes the end of a process, with all that it wrote. Waits, if it has not ended.
+    pub(crate) fn collect(&mut self, rank: u32, sink: &mut dyn FnMut(FromAgent)) -> Option<Ended> {
+        let index = self.index(rank)?;
+        let Slot::Running(process) = &mut self.slots[index] else {
+            return None;
+        };
+        // Not yet waited for, so the number of its group is still its own: what it started ends with it.
+        if process.group == Group::Own && process.pidfd.is_dead() {
+            process.signal(libc::SIGKILL);
+        }
+        let status = process.child.wait();
+        for stream in [Stream::Out, Stream::Err] {
+            drain(rank, stream, process.pipe(stream), sink);
+        }
+        if process.group == Group::Own {
+            self.guard.remove(process.pid);
+        }
+        let incarnation = process.incarnation;
+        let how = status.map_or(Death::HostLost, death);
+        let left = process.left || how == Death::Exit(0);
+        // Others hold copies of its pidfd, so that closing ours would not take it out.
+        let _ = epoll::delete(&self.sources, &process.pidfd);
+        self.slots[index] = if left { Slot::Left } else { Slot::Dead };
+        self.running -= 1;
+        self.closing.retain(|closing| *closing != rank);
+        Some(Ended { incarnation, how })
+    }
+
+    /// Those who closed their socket before `rank` did, as far as the agent can tell: of two who close it in one turn of the
+    /// loop, one that had just said something comes first.
+    ///
+    /// A process that is killed or exits closes its sockets shortly before its end can be seen. Others who notice, and fail
+    /// because of it, may be seen to end before it.
+    pub(crate) fn closed_before(&self, rank: u32) -> Vec<u32> {
+        let before = |closing: &&u32| **closing != rank;
+        self.closing.iter().take_while(before).copied().collect()
+    }
+
+    /// Waits for the ends of processes that seem to be ending, and returns those that have ended, in the same order.
+    pub(crate) fn wait_for_ends(&mut self, mut ranks: Vec<u32>) -> Vec<u32> {
+        // Those who do not end now have closed their socket for another reason, and are not waited for again.
+        self.closing.retain(|closing| !ranks.contains(closing));
+        let deadline = Instant::now() + END_AFTER_CLOSE;
+        ranks.retain(|rank| {
+            let process = self.process(*rank);
+            process.is_some_and(|process| process.ends_until(deadline))
+        });
+        ranks
+    }
+
+    pub(crate) fn read_pipe(&mut self, rank: u32, stream: Stream, sink: &mut dyn FnMut(FromAgent)) {
+        let Some(process) = self.process(rank) else {
+            return;
+        };
+        let Some(pipe) = process.pipe(stream) else {
+            return;
+        };
+        let mut sink = |bytes| {
+            sink(FromAgent::Output {
+                rank,
+                stream,
+                bytes,
+            })
+        };
+        if pipe.read(&mut sink) == Read::End {
+            pipe.finish(&mut sink);
+            *process.pipe(stream) = None;
+        }
+    }
+
+    /// The next packet of a process. One that makes no sense costs it its socket.
+    pub(crate) fn receive(&mut self, rank: u32) -> Option<FromProcess> {
+        let socket = self.process(rank)?.socket.as_ref()?;
+        let mut buf = [0; MAX_PACKET];
+        let packet = match socket.try_recv(&mut buf) {
+            Ok(None) => return None,
+            // A process has no descriptors to give: they are closed here.
+            Ok(Some(received)) => FromProcess::decode(&buf[..received.len]).ok(),
+            Err(_) => None,
+        };
+        if packet.is_none() {
+            self.close_socket(rank);
+        }
+        packet
+    }
+
+    /// Sends what the socket had no room for.
+    pub(crate) fn flush_socket(&mut self, rank: u32) {
+        let Some(index) = self.index(rank) else {
+            return;
+        };
+        let Slot::Running(process) = &mut self.slots[index] else {
+            return;
+        };
+        let Some(socket) = &process.socket else {
+            process.outbox.clear();
+            return;
+        };
+        while let Some(packet) = process.outbox.front() {
+            let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
+            match socket.try_send(&packet.bytes, &fds) {
+                Ok(()) => {
+                    process.outbox.pop_front();
+                }
+                Err(SocketError::Busy) => break,
+                Err(_) => {
+                    // It closed its end. What it said before is still there to be read.
+                    process.outbox.clear();
+                    break;
+                }
+            }
+        }
+        let waiting = !process.outbox.is_empty();
+        if waiting != process.watching_room {
+            process.watching_room = waiting;
+            let flags = if waiting {
+                EventFlags::IN | EventFlags::OUT
+            } else {
+                EventFlags::IN
+            };
+            let _ = epoll::modify(&self.sources, socket, data(index, SOCKET), flags);
+        }
+    }
+
+    pub(crate) fn poll_sources(&self, ready: &mut Vec<Source>) -> Result<(), Errno> {
+        self.poll(&self.sources, ready)
+    }
+
+    pub(crate) fn poll_pipes(&self, ready: &mut Vec<Source>) -> Result<(), Errno> {
+        self.poll(&self.pipes, ready)
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.running
+    }
+
+    pub(crate) fn state(&self, rank: u32) -> State {
+        let Some(index) = self.index(rank) else {
+            return State::Elsewhere;
+        };
+        match &self.slots[index] {
+            Slot::Running(process) if process.left => State::Left,
+            Slot::Running(_) => State::Running,
+            Slot::Dead => State::Dead,
+            Slot::Left => State::Left,
+        }
+    }
+
+    pub(crate) fn incarnation(&mut self, rank: u32) -> Option<u32> {
+        self.process(rank).map(|process| process.incarnation)
+    }
+
+    pub(crate) fn sources(&self) -> BorrowedFd<'_> {
+        self.sources.as_fd()
+    }
+
+    pub(crate) fn pipes(&self) -> BorrowedFd<'_> {
+        self.pipes.as_fd()
+    }
+
+    fn spawn(&self, rank: u32, incarnation: u32) -> anyhow::Result<Process> {
+        let (ours, theirs) = Socket::pair()?;
+        let stdin = if rank == 0 { self.stdin } else { Stdin::Null };
+        let at_terminal =
+            stdin == Stdin::Inherit && std::io::IsTerminal::is_terminal(&std::io::stdin());
+        let group = if at_terminal {
+            Group::Launcher
+        } else {
+            Group::Own
+        };
+        let mut child = self.program.spawn(theirs.as_fd(), stdin, group)?;
+        let parts = parts(&mut child);
+        let Ok((pid, pidfd, out, err)) = parts else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(parts.err().unwrap_or_else(|| anyhow::anyhow!("no parts")));
+        };
+        Ok(Process {
+            incarnation,
+            child,
+            pid,
+            group,
+            pidfd,
+            socket: Some(ours),
+            outbox: VecDeque::new(),
+            watching_room: false,
+            out: Some(out),
+            err: Some(err),
+            left: false,
+        })
+    }
+
+    fn watch(&self, index: usize) -> Result<(), Errno> {
+        let Slot::Running(process) = &self.slots[index] else {
+            return Ok(());
+        };
+        epoll::add(
+            &self.sources,
+            &process.pidfd,
+            data(index, EXIT),
+            EventFlags::IN,
+        )?;
+        if let Some(socket) = &process.socket {
+            epoll::add(&self.sources, socket, data(index, SOCKET), EventFlags::IN)?;
+        }
+        for (pipe, kind) in [(&process.out, OUT), (&process.err, ERR)] {
+            if let Some(pipe) = pipe {
+                epoll::add(&self.pipes, pipe, data(index, kind), EventFlags::IN)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn poll(&self, epoll: &OwnedFd, ready: &mut Vec<Source>) -> Result<(), Errno> {
+        let mut events = Vec::with_capacity(super::EVENTS);
+        super::wait(epoll, &mut events, Some(Duration::ZERO))?;
+        for event in events {
+            let word = event.data.u64();
+            let index = usize::try_from(word >> KIND_BITS).unwrap_or(usize::MAX);
+            let Some(rank) = self.start.ranks.get(index).copied() else {
+                continue;
+            };
+            ready.push(match word & ((1 << KIND_BITS) - 1) {
+                EXIT => Source::Exit(rank),
+                SOCKET => Source::Socket(rank),
+                OUT => Source::Pipe(rank, Stream::Out),
+                _ => Source::Pipe(rank, Stream::Err),
+            });
+        }
+        Ok(())
+    }
+
+    fn introduction(&mut self, rank: u32) -> anyhow::Result<(OwnedFd, u32)> {
+        let process = self.process(rank).context("the process is gone")?;
+        Ok((
+            process.pidfd.as_fd().try_clone_to_owned()?,
+            process.incarnation,
+        ))
+    }
+
+    fn close_socket(&mut self, rank: u32) {
+        let Some(process) = self.process(rank) else {
+            return;
+        };
+        process.outbox.clear();
+        if process.socket.take().is_some() && !process.left {
+            self.closing.push(rank);
+        }
+    }
+
+    fn start_failed(&self) -> String {
+        format!(
+            "only {} of {} processes of {} could be started on {}, so none is kept; \
+             see `ulimit -u`, `ulimit -n` and the free memory there, or give a smaller -n",
+            self.running,
+            self.start.ranks.len(),
+            self.program.path().display(),
+            self.start.host
+        )
+    }
+
+    fn index(&self, rank: u32) -> Option<usize> {
+        self.start.ranks.binary_search(&rank).ok()
+    }
+
+    fn process(&mut self, rank: u32) -> Option<&mut Process> {
+        let index = self.index(rank)?;
+        match &mut self.slots[index] {
+            Slot::Running(process) => Some(process),
+            Slot::Dead | Slot::Left => None,
+        }
+    }
+
+    fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
+        self.slots.iter_mut().filter_map(|slot| match slot {
+            Slot::Running(process) => Some(&mut **process),
+            Slot::Dead | Slot::Left => None,
+        })
+    }
+}
+
+impl Process {
+    /// Sends a signal to the process and, if it has a group, to what it started.
+    fn signal(&self, number: i32) {
+        let Some(signal) = Signal::from_named_raw(number) else {
+            return;
+        };
+        // The process is not waited for, so both its number and its group's are its own.
+        let _ = match self.group {
+            Group::Own => kill_process_group(self.pid, signal),
+            Group::Launcher => rustix::process::kill_process(self.pid, signal),
+        };
+    }
+
+    fn ends_until(&self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        let _ = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+        self.pidfd.is_dead()
+    }
+
+    fn pipe(&mut self, stream: Stream) -> &mut Option<Pipe> {
+        match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        }
+    }
+}
+
+fn parts(child: &mut Child) -> anyhow::Result<(Pid, ProcessFd, Pipe, Pipe)> {
+    let pid = Pid::from_child(child);
+    let pidfd = ProcessFd::open(child.id())?;
+    let out = Pipe::new(child.stdout.take().context("no pipe")?.into())?;
+    let err = Pipe::new(child.stderr.take().context("no pipe")?.into())?;
+    Ok((pid, pidfd, out, err))
+}
+
+/// Reads what an ended process has left in its pipe. Something that escaped from its group may write on: hence the bound.
+fn drain(rank: u32, stream: Stream, slot: &mut Option<Pipe>, sink: &mut dyn FnMut(FromAgent)) {
+    let Some(pipe) = slot else { return };
+    let mut sink = |bytes| {
+        sink(FromAgent::Output {
+            rank,
+            stream,
+            bytes,
+        })
+    };
+    for _ in 0..MAX_READS_AFTER_END {
+        if pipe.read(&mut sink) != Read::Some {
+            break;
+        }
+    }
+    pipe.finish(&mut sink);
+    *slot = None;
+}
+
+fn death(status: std::process::ExitStatus) -> Death {
+    use std::os::unix::process::ExitStatusExt;
+    let byte = |number: i32| u8::try_from(number & 0xff).unwrap_or(u8::MAX);
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Death::Exit(byte(code)),
+        (None, Some(number)) => Death::Signal(byte(number)),
+        (None, None) => Death::HostLost,
+    }
+}
+
+fn data(index: usize, kind: u64) -> EventData {
+    EventData::new_u64((index as u64) << KIND_BITS | kind)
+}
+
+const KIND_BITS: u32 = 2;
+const EXIT: u64 = 0;
+const SOCKET: u64 = 1;
+const OUT: u64 = 2;
+const ERR: u64 = 3;
+
+/// Packets that wait for a process which does not look: a thousand restarts of each of thirty others.
+const MAX_OUTBOX: usize = 65_536;
+
+/// From closing its socket to its end a process takes some microseconds, and more only if the processors are busy.
+const END_AFTER_CLOSE: Duration = Duration::from_millis(100);
+
+/// The largest pipe an ordinary user can make holds 1 MiB; a read takes 64 KiB.
+const MAX_READS_AFTER_END: usize = 17;

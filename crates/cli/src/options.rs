@@ -1,0 +1,271 @@
+//! What the user may ask for.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{bail, ensure};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mizzen_proto::boot::{MAX_HOST, MAX_PROCESSES, OnDeath};
+
+/// Starts and watches parallel programs.
+#[derive(Debug, Parser)]
+#[command(name = "mizzen", version, about)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a program as several processes, and wait for all of them.
+    Run(Box<Run>),
+    /// Start the processes of one host. Run by `mizzen run` through the remote shell.
+    #[command(hide = true)]
+    Agent,
+    /// End processes when the one that started them is gone. Run by agents.
+    #[command(hide = true)]
+    Guard,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// How many processes.
+    // Negative numbers are let in to be refused by name, not as unknown options.
+    #[arg(
+        short = 'n',
+        long = "processes",
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = processes,
+        allow_negative_numbers = true
+    )]
+    pub(crate) processes: u32,
+
+    /// The hosts to run on, as `name` or `name=address to listen on`. Processes are dealt in blocks. Without it: this one.
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
+    pub(crate) hosts: Vec<String>,
+
+    /// The command that runs another on a host; split at blanks, `{host}` is the host's name. It must not ask for anything.
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "ssh -o BatchMode=yes {host}"
+    )]
+    pub(crate) remote_shell: String,
+
+    /// Where the mizzen command is on the other hosts. Without it: where it is here.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) agent_path: Option<PathBuf>,
+
+    /// Print the lines of the processes as they are, without `[rank]` before them.
+    #[arg(long)]
+    pub(crate) no_label: bool,
+
+    /// What happens when a process fails.
+    #[arg(long, value_name = "WHAT", default_value = "stop")]
+    pub(crate) on_death: Policy,
+
+    /// With `--on-death restart`: how often processes are started again before the job is ended.
+    #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_MAX_RESTARTS)]
+    pub(crate) max_restarts: u32,
+
+    /// The program, and its arguments: options after it are its own.
+    // One list: with the program as an argument of its own, options behind it would be taken for ours. The program is what
+    // starts the list, so what looks like an option before it is one of ours, or a misspelt one. After `--` it may.
+    #[arg(value_name = "PROGRAM", required = true, num_args = 1.., trailing_var_arg = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Policy {
+    /// The others are ended.
+    Stop,
+    /// The others go on, and are told.
+    Continue,
+    /// It is started again, and the others are told.
+    Restart,
+}
+
+/// A host to run on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// How the user and the remote shell call it.
+    pub(crate) name: String,
+    /// Where its processes listen; empty: they choose.
+    pub(crate) bind: String,
+}
+
+impl Run {
+    /// Checks what the types cannot say.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        ensure!(
+            self.remote_shell.split_whitespace().next().is_some(),
+            "the remote shell is empty; give a command such as --remote-shell 'ssh {{host}}'"
+        );
+        Ok(())
+    }
+
+    /// The hosts, as far as there are processes for them; none: this one, without a remote shell.
+    pub(crate) fn hosts(&self) -> anyhow::Result<Vec<Host>> {
+        let mut hosts: Vec<Host> = Vec::new();
+        for text in &self.hosts {
+            let (name, bind) = text.split_once('=').unwrap_or((text, ""));
+            // A leading dash would be an option to the remote shell.
+            let odd = |c: char| c.is_whitespace() || c.is_control();
+            if name.is_empty()
+                || name.starts_with('-')
+                || name.contains(odd)
+                || text.len() > MAX_HOST
+            {
+                bail!(
+                    "{text:?} is not the name of a host; give --hosts h1,h2 or --hosts h1=10.0.0.1,h2=10.0.0.2"
+                );
+            }
+            ensure!(
+                hosts.iter().all(|host| host.name != name),
+                "host {name} is named twice; name it once: processes are dealt evenly"
+            );
+            hosts.push(Host {
+                name: name.to_owned(),
+                bind: bind.to_owned(),
+            });
+        }
+        hosts.truncate(self.processes as usize);
+        Ok(hosts)
+    }
+
+    pub(crate) fn on_death(&self) -> OnDeath {
+        match self.on_death {
+            Policy::Stop => OnDeath::Stop,
+            Policy::Continue => OnDeath::Continue,
+            Policy::Restart => OnDeath::Restart,
+        }
+    }
+}
+
+fn processes(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok();
+    count
+        .filter(|count| (1..=MAX_PROCESSES).contains(count))
+        .ok_or_else(|| format!("-n must be a whole number from 1 to {MAX_PROCESSES}"))
+}
+
+/// A process that fails at once, again and again, is started some hundred times a second: this ends it within a minute
+/// or so, and is far beyond what a long job loses.
+const DEFAULT_MAX_RESTARTS: u32 = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Run {
+        match try_parse(args).unwrap().command {
+            Command::Run(run) => *run,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refusal(args: &[&str]) -> String {
+        try_parse(args).unwrap_err().to_string()
+    }
+
+    fn try_parse(args: &[&str]) -> Result<Options, clap::Error> {
+        Options::try_parse_from(["mizzen", "run"].iter().chain(args))
+    }
+
+    #[test]
+    fn options_of_the_program_are_left_to_it() {
+        for args in [
+            &["-n", "2", "prog", "-n", "7", "--help"][..],
+            &["-n", "2", "--", "prog", "-n", "7", "--help"],
+        ] {
+            let run = parse(args);
+            assert_eq!(run.processes, 2);
+            assert_eq!(run.program, ["prog", "-n", "7", "--help"]);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_option_is_not_taken_for_the_program() {
+        let text = refusal(&["-n", "4", "--host", "h1", "--", "prog"]);
+        assert!(
+            text.contains("unexpected argument '--host' found")
+                && text.contains("a similar argument exists: '--hosts'"),
+            "{text}"
+        );
+        for option in ["-N", "--numbers=3", "-4"] {
+            let text = refusal(&[option, "prog"]);
+            assert!(text.contains("unexpected argument '-"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_program_may_look_like_an_option_after_two_dashes() {
+        let run = parse(&["-n", "4", "--", "--weird-program", "--", "-x"]);
+        assert_eq!(run.program, ["--weird-program", "--", "-x"]);
+    }
+
+    #[test]
+    fn a_count_that_is_none_is_refused_by_name() {
+        for count in ["four", "0", "-3", "1.5", "", "65537", "99999999999"] {
+            let text = refusal(&["-n", count, "prog"]);
+            let expected = "-n must be a whole number from 1 to 65536";
+            assert!(text.contains(expected), "{text}");
+        }
+        assert_eq!(parse(&["-n", "65536", "prog"]).processes, 65_536);
+        assert_eq!(parse(&["prog"]).processes, 1);
+    }
+
+    #[test]
+    fn hosts_have_names_and_addresses() {
+        let hosts = parse(&["-n", "5", "--hosts", "a,b=10.0.0.2", "prog"])
+            .hosts()
+            .unwrap();
+        assert_eq!(
+            hosts[0],
+            Host {
+                name: "a".into(),
+                bind: String::new()
+            }
+        );
+        assert_eq!(
+            hosts[1],
+            Host {
+                name: "b".into(),
+                bind: "10.0.0.2".into()
+            }
+        );
+    }
+
+    #[test]
+    fn hosts_without_processes_are_not_used() {
+        assert_eq!(
+            parse(&["-n", "1", "--hosts", "a,b", "prog"])
+                .hosts()
+                .unwrap()
+                .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for hosts in [
+            "--hosts=-oProxyCommand=x",
+            "--hosts=a b",
+            "--hosts=a,,b",
+            "--hosts=a,a",
+            "--hosts==x",
+        ] {
+            assert!(
+                parse(&[hosts, "-n", "3", "prog"]).hosts().is_err(),
+                "{hosts}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_remote_shell_is_not_empty() {
+        assert!(parse(&["--remote-shell", " ", "prog"]).check().is_err());
+    }
+}

@@ -1,0 +1,499 @@
+//! The launcher: `mizzen run`.
+//!
+//! One loop over the links to agents, the signals and what is printed. What happened goes to [`Job`], which decides.
+
+mod job;
+mod links;
+mod printer;
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use mizzen_proto::boot::{AGENT_FD, FromAgent, Start, Stream, ToAgent, VERSION};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::options::{Host, Run};
+use crate::signals::{self, Signals};
+use crate::stream::Other;
+use job::{Action, Job};
+use links::{Link, Phase};
+use printer::{Label, Printer};
+
+/// Runs a job to its end, and returns its exit code.
+pub(crate) fn run(options: Run) -> anyhow::Result<ExitCode> {
+    options.check()?;
+    let signals = Signals::take().context("signals cannot be taken")?;
+    let hosts = options.hosts()?;
+    let label = if options.no_label {
+        Label::None
+    } else {
+        Label::Rank
+    };
+    let launcher = Launcher::start(&options, hosts, signals, Printer::new(label))?;
+    Ok(ExitCode::from(launcher.serve()?))
+}
+
+/// Prints a sentence of ours, before there is a printer.
+pub(crate) fn say(sentence: &str) {
+    let _ = writeln!(std::io::stderr(), "mizzen: {sentence}");
+}
+
+struct Launcher {
+    job: Job,
+    links: Vec<Link>,
+    /// What each agent is told when it is there; taken then.
+    starts: Vec<Option<ToAgent>>,
+    signals: Signals,
+    printer: Printer,
+    deadline: Option<Instant>,
+    interrupts: u32,
+}
+
+/// What poll watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Watched {
+    Signals,
+    Input(usize),
+    Output(usize),
+    Stderr(usize),
+    Print(Stream),
+}
+
+impl Launcher {
+    fn start(
+        options: &Run,
+        hosts: Vec<Host>,
+        signals: Signals,
+        printer: Printer,
+    ) -> anyhow::Result<Self> {
+        let local = hosts.is_empty();
+        let hosts = if local { vec![this_host()] } else { hosts };
+        let names = hosts.iter().map(|host| host.name.clone()).collect();
+        let job = Job::new(
+            options.processes,
+            names,
+            options.on_death(),
+            options.max_restarts,
+        );
+        let starts = starts(options, &hosts, &job)?;
+        let agent_path = match &options.agent_path {
+            Some(path) => path.clone(),
+            None => std::env::current_exe()
+                .context("the path of this command is not known; give --agent-path")?,
+        };
+        let mut links = Vec::new();
+        for host in hosts {
+            links.push(if local {
+                Link::local(host.name)?
+            } else {
+                Link::remote(host.name, &options.remote_shell, &agent_path)?
+            });
+        }
+        let deadline = Some(Instant::now() + START_TIMEOUT);
+        Ok(Self {
+            job,
+            links,
+            starts,
+            signals,
+            printer,
+            deadline,
+            interrupts: 0,
+        })
+    }
+
+    fn serve(mut self) -> anyhow::Result<u8> {
+        let mut told_to_stop = false;
+        let mut said_why = false;
+        loop {
+            if self.job.is_over() && !told_to_stop {
+                // Agents stay for restarts; there will be none.
+                self.act(vec![Action::Broadcast(ToAgent::Stop)]);
+                told_to_stop = true;
+            }
+            for link in &mut self.links {
+                // That it is closed shows when it is read.
+                let _ = link.stream.flush();
+            }
+            let closed = self.links.iter().all(|link| link.phase == Phase::Closed);
+            if closed && !said_why {
+                said_why = true;
+                if let Some(sentence) = self.job.verdict() {
+                    self.printer.say(&sentence);
+                }
+            }
+            if closed && self.printer.backlog() == 0 {
+                return Ok(self.job.exit_code());
+            }
+            for watched in self.wait()? {
+                self.handle(watched);
+            }
+            self.enforce_deadline();
+            if self.printer.is_closed() && !self.job.is_stopping() {
+                let actions = self.job.stop(None, BROKEN_PIPE);
+                self.act(actions);
+            }
+        }
+    }
+
+    fn wait(&self) -> Result<Vec<Watched>, Errno> {
+        let mut watched = vec![Watched::Signals];
+        watched.extend(self.printer.waiting().map(Watched::Print));
+        // Agents wait, and their processes, while what they wrote is not printed.
+        let taking = self.printer.backlog() < HIGH_WATER;
+        for (i, link) in self
+            .links
+            .iter()
+            .enumerate()
+            .filter(|(_, link)| link.phase != Phase::Closed)
+        {
+            if taking {
+                watched.push(Watched::Input(i));
+            }
+            if link.stream.backlog() > 0 {
+                watched.push(Watched::Output(i));
+            }
+            if link.stderr().is_some() {
+                watched.push(Watched::Stderr(i));
+            }
+        }
+        let mut fds: Vec<PollFd<'_>> = watched
+            .iter()
+            .map(|watched| self.poll_fd(*watched))
+            .collect();
+        let timeout = self
+            .deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(vec![]),
+            Err(other) => return Err(other),
+        }
+        let ready = fds.iter().map(|fd| !fd.revents().is_empty());
+        Ok(watched
+            .iter()
+            .copied()
+            .zip(ready)
+            .filter(|(_, ready)| *ready)
+            .map(|(watched, _)| watched)
+            .collect())
+    }
+
+    fn poll_fd(&self, watched: Watched) -> PollFd<'_> {
+        let (fd, flags) = match watched {
+            Watched::Signals => (self.signals.as_fd(), PollFlags::IN),
+            Watched::Input(i) => (self.links[i].stream.input(), PollFlags::IN),
+            Watched::Output(i) => (self.links[i].stream.output(), PollFlags::OUT),
+            Watched::Stderr(i) => {
+                let stream = &self.links[i].stream;
+                (
+                    self.links[i].stderr().unwrap_or(stream.input()),
+                    PollFlags::IN,
+                )
+            }
+            Watched::Print(stream) => (printer::descriptor(stream), PollFlags::OUT),
+        };
+        PollFd::from_borrowed_fd(fd, flags)
+    }
+
+    fn handle(&mut self, watched: Watched) {
+        match watched {
+            Watched::Signals => self.handle_signals(),
+            Watched::Input(i) => self.handle_input(i),
+            // Flushed in each turn.
+            Watched::Output(_) => {}
+            Watched::Stderr(i) => self.links[i].read_stderr(),
+            Watched::Print(stream) => self.printer.write(stream),
+        }
+    }
+
+    fn handle_signals(&mut self) {
+        while let Some((number, origin)) = self.signals.next() {
+            self.job.handle_signal(number);
+            self.interrupts += u32::from(signals::asks_to_end(number));
+            let connecting = self
+                .links
+                .iter()
+                .any(|link| link.phase == Phase::Connecting);
+            let actions = if signals::asks_to_end(number)
+                && connecting
+                && self.deadline.is_some()
+                && !self.is_local()
+            {
+                let name = signals::name(number);
+                let why = format!("got {name} before all hosts answered.");
+                self.job.stop(Some(why), 128 + number)
+            } else {
+                vec![Action::Broadcast(ToAgent::Signal { number, origin })]
+            };
+            self.act(actions);
+            if self.interrupts >= IMPATIENCE {
+                let actions = self.job.stop_by_signal(number);
+                self.act(actions);
+                self.printer.discard();
+            }
+            if self.job.is_stopping() {
+                self.abandon_connecting();
+            }
+        }
+    }
+
+    fn handle_input(&mut self, host: usize) {
+        let other = self.links[host].stream.receive();
+        // A key of the terminal reaches rank 0 too: its end must not be heard of before the signal.
+        self.handle_signals();
+        if self.links[host].phase == Phase::Closed {
+            return; // Given up because of a signal.
+        }
+        loop {
+            match self.links[host].stream.next(FromAgent::decode) {
+                Ok(Some(frame)) => self.handle_frame(host, frame),
+                Ok(None) => break,
+                Err(_) => {
+                    let said = links::quote(self.links[host].stream.untaken()).unwrap_or_default();
+                    let name = &self.links[host].host;
+                    let why = format!(
+                        "host {name} answered with something that is not an agent: {said}; \
+                         its remote shell must print nothing of its own."
+                    );
+                    self.fail(host, why);
+                    return;
+                }
+            }
+        }
+        if other == Other::Closed {
+            self.handle_closed(host);
+        }
+    }
+
+    fn handle_frame(&mut self, host: usize, frame: FromAgent) {
+        let actions = match frame {
+            FromAgent::Hello { version } => return self.handle_hello(host, version),
+            FromAgent::Output {
+                rank,
+                stream,
+                bytes,
+            } => {
+                self.printer.print(rank, stream, &bytes);
+                return;
+            }
+            FromAgent::Started {
+                rank,
+                incarnation,
+                pid,
+            } => self.job.handle_started(rank, incarnation, pid),
+            FromAgent::Exited {
+                rank,
+                incarnation,
+                how,
+            } => self.job.handle_exited(rank, incarnation, how),
+            FromAgent::Ready {
+                rank,
+                incarnation,
+                locator,
+            } => self.job.handle_ready(rank, incarnation, locator),
+            FromAgent::Left { rank, incarnation } => self.job.handle_left(rank, incarnation),
+            FromAgent::Waiting { rank, text } => {
+                self.job.handle_waiting(rank, &text, Instant::now())
+            }
+            FromAgent::Locate { rank } => self.job.handle_locate(host, rank),
+            FromAgent::Error { text } => self.job.stop(Some(text), CANNOT_START),
+        };
+        self.act(actions);
+    }
+
+    fn handle_hello(&mut self, host: usize, version: u32) {
+        if version != VERSION {
+            let name = &self.links[host].host;
+            let why = format!(
+                "the mizzen command on {name} speaks version {version}, this one {VERSION}; \
+                 install the same there, or give --agent-path."
+            );
+            return self.fail(host, why);
+        }
+        let link = &mut self.links[host];
+        link.phase = Phase::Open;
+        if let Some(start) = self.starts[host].take() {
+            let fits = start.encode(link.stream.queue());
+            debug_assert!(fits.is_ok(), "it was encoded once before");
+        }
+        let early = std::mem::take(&mut link.early);
+        link.stream.queue().extend(early);
+        if self
+            .links
+            .iter()
+            .all(|link| link.phase != Phase::Connecting)
+        {
+            self.deadline = None;
+        }
+    }
+
+    fn handle_closed(&mut self, host: usize) {
+        let connecting = self.links[host].phase == Phase::Connecting;
+        let why = self.links[host].close();
+        let name = &self.links[host].host;
+        let mut actions = vec![];
+        if connecting {
+            let sentence =
+                format!("host {name} cannot be reached: {why}; check --hosts and --remote-shell.");
+            actions = self.job.stop(Some(sentence), CANNOT_START);
+        }
+        actions.extend(self.job.handle_host_lost(host, &why));
+        self.act(actions);
+        if self.job.is_stopping() {
+            self.abandon_connecting();
+        }
+    }
+
+    /// Ends the job because of what an agent is, or said.
+    fn fail(&mut self, host: usize, why: String) {
+        let actions = self.job.stop(Some(why), CANNOT_START);
+        self.act(actions);
+        self.abandon(host);
+        self.abandon_connecting();
+    }
+
+    /// Hosts that have not answered have no processes to be waited for.
+    fn abandon_connecting(&mut self) {
+        if self.is_local() {
+            return;
+        }
+        for host in 0..self.links.len() {
+            if self.links[host].phase == Phase::Connecting {
+                self.abandon(host);
+            }
+        }
+    }
+
+    fn abandon(&mut self, host: usize) {
+        self.links[host].abandon();
+        let actions = self.job.handle_host_lost(host, "it was given up");
+        self.act(actions);
+    }
+
+    fn enforce_deadline(&mut self) {
+        let Some(deadline) = self.deadline else {
+            return;
+        };
+        if Instant::now() < deadline {
+            return;
+        }
+        self.deadline = None;
+        if let Some(link) = self
+            .links
+            .iter()
+            .find(|link| link.phase == Phase::Connecting)
+        {
+            let why = format!(
+                "host {} did not answer within {} s; check that its remote shell logs in without asking.",
+                link.host,
+                START_TIMEOUT.as_secs()
+            );
+            let actions = self.job.stop(Some(why), CANNOT_START);
+            self.act(actions);
+            self.abandon_connecting();
+        }
+    }
+
+    fn act(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Say(sentence) => self.printer.say(&sentence),
+                Action::Tell(host, frame) => self.tell(host, &frame),
+                Action::Broadcast(frame) => {
+                    for host in 0..self.links.len() {
+                        self.tell(host, &frame);
+                    }
+                }
+            }
+        }
+    }
+
+    /// An agent that has not answered is told after it was told to start.
+    fn tell(&mut self, host: usize, frame: &ToAgent) {
+        let link = &mut self.links[host];
+        let queue = match link.phase {
+            Phase::Open => link.stream.queue(),
+            Phase::Connecting => &mut link.early,
+            Phase::Closed => return,
+        };
+        let fits = frame.encode(queue);
+        debug_assert!(fits.is_ok(), "locators were limited when they came in");
+    }
+
+    fn is_local(&self) -> bool {
+        self.links.iter().all(Link::is_local)
+    }
+}
+
+/// What each agent is told to start. Checked here to fit a frame, so that later nothing can fail.
+fn starts(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Option<ToAgent>>> {
+    let mut secret = [0; 48];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(&mut secret))
+        .context("no random numbers from /dev/urandom")?;
+    let (job_id, token) = secret.split_at(16);
+    let cwd = std::env::current_dir()
+        .context("the working directory does not exist; change to one that does")?;
+    let env = std::env::vars_os().filter(|(name, _)| name != AGENT_FD);
+    let env: Vec<_> = env
+        .map(|(name, value)| (name.into_vec(), value.into_vec()))
+        .collect();
+    let (program, args) = options
+        .program
+        .split_first()
+        .context("no program is given")?;
+    let mut starts = Vec::new();
+    for (i, host) in hosts.iter().enumerate() {
+        let start = ToAgent::Start(Box::new(Start {
+            job: u128::from_le_bytes(job_id.try_into().context("16 bytes")?),
+            token: token.try_into().context("32 bytes")?,
+            size: options.processes,
+            host: host.name.clone(),
+            hosts: u32::try_from(hosts.len()).context("too many hosts")?,
+            bind: host.bind.clone(),
+            ranks: job.ranks_of(i),
+            program: program.clone().into_vec(),
+            args: args.iter().map(|arg| arg.clone().into_vec()).collect(),
+            env: env.clone(),
+            cwd: cwd.clone().into_os_string().into_vec(),
+            on_death: options.on_death(),
+        }));
+        start
+            .encode(&mut Vec::new())
+            .context("the arguments and the environment are too long; give fewer")?;
+        starts.push(Some(start));
+    }
+    Ok(starts)
+}
+
+fn this_host() -> Host {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    Host {
+        name,
+        bind: String::new(),
+    }
+}
+
+/// How long all hosts together have to answer.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Output that waits to be printed before agents have to wait too.
+const HIGH_WATER: usize = 4 << 20;
+
+/// How many signals that ask to end it takes until processes are ended even if they do not listen.
+const IMPATIENCE: u32 = 3;
+
+/// The exit code when the job cannot be started.
+const CANNOT_START: u8 = 1;
+
+/// The exit code when nobody reads what is printed: as if killed by `SIGPIPE`.
+const BROKEN_PIPE: u8 = 141;

@@ -1,0 +1,53 @@
+//! One process of the job, and the host it belongs to.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use mizzen_proto::boot::{Death, Unreachable};
+
+#[derive(Debug)]
+pub(super) struct Rank {
+    pub(super) host: usize,
+    pub(super) incarnation: u32,
+    pub(super) pid: Option<u32>,
+    pub(super) ended: Option<Death>,
+    pub(super) left: bool,
+    pub(super) locator: Option<String>,
+    /// Whether it has said, in this life, that it waits.
+    pub(super) hinting: bool,
+    /// When its last hint was printed, in whichever life.
+    pub(super) hinted: Option<Instant>,
+    /// Hosts whose processes want to reach it.
+    pub(super) waiting: BTreeSet<usize>,
+}
+
+impl Rank {
+    pub(super) fn new(host: usize) -> Self {
+        Self {
+            host,
+            incarnation: 0,
+            pid: None,
+            ended: None,
+            left: false,
+            locator: None,
+            hinting: false,
+            hinted: None,
+            waiting: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn gone(&self) -> Option<Unreachable> {
+        match self.ended {
+            Some(Death::Exit(0)) => Some(Unreachable::Left),
+            Some(_) => Some(Unreachable::Dead),
+            None if self.left => Some(Unreachable::Left),
+            None => None,
+        }
+    }
+}
+
+/// The host of each rank.
+pub(super) fn deal(size: u32, hosts: usize) -> impl Iterator<Item = usize> {
+    let (each, more) = (size as usize / hosts, size as usize % hosts);
+    (0..hosts).flat_map(move |host| std::iter::repeat_n(host, each + usize::from(host < more)))
+}

@@ -1,0 +1,180 @@
+//! What the launcher prints: the lines of the processes, and its own sentences.
+//!
+//! Never blocks: a terminal that is stopped, or a pager that does not read, must not keep the launcher from hearing of
+//! signals and deaths.
+
+use std::os::fd::BorrowedFd;
+
+use mizzen_proto::boot::Stream;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+/// Standard output and error.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    label: Label,
+    out: Queue,
+    err: Queue,
+}
+
+/// Whether lines carry the rank of their process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Label {
+    Rank,
+    None,
+}
+
+#[derive(Debug)]
+struct Queue {
+    stream: Stream,
+    bytes: Vec<u8>,
+    written: usize,
+    /// The most that can be written when there is room, without waiting.
+    step: usize,
+    closed: bool,
+}
+
+impl Printer {
+    pub(crate) fn new(label: Label) -> Self {
+        Self {
+            label,
+            out: Queue::new(Stream::Out),
+            err: Queue::new(Stream::Err),
+        }
+    }
+
+    /// Prints whole lines of a process, or the end of what it wrote.
+    pub(crate) fn print(&mut self, rank: u32, stream: Stream, bytes: &[u8]) {
+        let label = self.label;
+        let queue = self.queue(stream);
+        match label {
+            Label::None => queue.bytes.extend_from_slice(bytes),
+            Label::Rank => append_labelled(&mut queue.bytes, rank, bytes),
+        }
+    }
+
+    /// Prints a sentence of our own.
+    pub(crate) fn say(&mut self, sentence: &str) {
+        self.err
+            .bytes
+            .extend_from_slice(format!("mizzen: {sentence}\n").as_bytes());
+    }
+
+    /// Writes what there is room for, as told by poll.
+    pub(crate) fn write(&mut self, stream: Stream) {
+        self.queue(stream).write();
+    }
+
+    /// Forgets what is not yet written to standard output.
+    pub(crate) fn discard(&mut self) {
+        self.out.close();
+    }
+
+    /// Where there is something to write.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Stream> + '_ {
+        [&self.out, &self.err]
+            .into_iter()
+            .filter(|queue| queue.backlog() > 0)
+            .map(|queue| queue.stream)
+    }
+
+    pub(crate) fn backlog(&self) -> usize {
+        self.out.backlog() + self.err.backlog()
+    }
+
+    /// Whether nobody reads standard output any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.out.closed
+    }
+
+    fn queue(&mut self, stream: Stream) -> &mut Queue {
+        match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        }
+    }
+}
+
+impl Queue {
+    fn new(stream: Stream) -> Self {
+        let regular = rustix::fs::fstat(descriptor(stream))
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+        let step = if regular { usize::MAX } else { ATOMIC };
+        Self {
+            stream,
+            bytes: Vec::new(),
+            written: 0,
+            step,
+            closed: false,
+        }
+    }
+
+    fn write(&mut self) {
+        let end = self.bytes.len().min(self.written.saturating_add(self.step));
+        match rustix::io::write(descriptor(self.stream), &self.bytes[self.written..end]) {
+            Ok(count) => self.written += count,
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => self.close(),
+        }
+        if self.written == self.bytes.len() {
+            self.bytes.clear();
+            self.written = 0;
+        } else if self.written > COMPACT {
+            self.bytes.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+        self.bytes.clear();
+        self.written = 0;
+    }
+
+    /// Nothing, if nobody reads it.
+    fn backlog(&self) -> usize {
+        if self.closed {
+            0
+        } else {
+            self.bytes.len() - self.written
+        }
+    }
+}
+
+pub(crate) fn descriptor(stream: Stream) -> BorrowedFd<'static> {
+    match stream {
+        Stream::Out => rustix::stdio::stdout(),
+        Stream::Err => rustix::stdio::stderr(),
+    }
+}
+
+fn append_labelled(queue: &mut Vec<u8>, rank: u32, bytes: &[u8]) {
+    let label = format!("[{rank}] ");
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        queue.extend_from_slice(label.as_bytes());
+        queue.extend_from_slice(line);
+    }
+    // The next line must not follow on this one.
+    if bytes.last().is_some_and(|byte| *byte != b'\n') {
+        queue.push(b'\n');
+    }
+}
+
+/// `PIPE_BUF`: a pipe that has room has room for this much.
+const ATOMIC: usize = 4096;
+
+/// Moving what is left to the front costs less than keeping this much that was written.
+const COMPACT: usize = 256 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_has_a_label_and_an_end() {
+        let mut out = Vec::new();
+        append_labelled(&mut out, 7, b"one\n\ntwo\xff\0");
+        append_labelled(&mut out, 12, b"three\n");
+        assert_eq!(out, b"[7] one\n[7] \n[7] two\xff\0\n[12] three\n");
+    }
+}

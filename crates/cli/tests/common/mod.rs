@@ -1,0 +1,171 @@
+//! Running the command, and looking for what it leaves behind.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// The longest a test waits for what must happen.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A launcher, and a mark in the environment by which all processes of its job are found.
+pub struct Job {
+    pub child: Child,
+    mark: String,
+}
+
+/// `mizzen run` with arguments.
+pub fn mizzen<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mizzen"));
+    command.arg("run").args(args).stdin(Stdio::null());
+    command
+}
+
+/// Runs to the end.
+pub fn output<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
+    mizzen(args).output().unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub fn sorted_lines(bytes: &[u8]) -> Vec<String> {
+    let mut lines: Vec<String> = text(bytes).lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+impl Job {
+    pub fn start(mut command: Command) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let mark = format!(
+            "{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let child = command
+            .env("MIZZEN_TEST_MARK", &mark)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self { child, mark }
+    }
+
+    /// Reads standard output until `count` lines contain `what`.
+    pub fn wait_for_lines(&mut self, count: usize, what: &str) {
+        let stdout = self.child.stdout.as_mut().unwrap();
+        read_lines(stdout, count, what);
+    }
+
+    pub fn signal(&self, number: i32) {
+        let process = mizzen_shm::ProcessFd::open(self.child.id()).unwrap();
+        process.send_signal(number).unwrap();
+    }
+
+    /// All that it says on standard error until its end.
+    pub fn stderr(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let mut stderr = self.child.stderr.take().unwrap();
+        stderr.read_to_end(&mut bytes).unwrap();
+        text(&bytes)
+    }
+
+    /// The exit code, when it has ended.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    /// All living processes of the job, the launcher and its guard among them.
+    pub fn processes(&self) -> Vec<u32> {
+        let mark = format!("MIZZEN_TEST_MARK={}", self.mark);
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let Some(pid) = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok())
+            else {
+                continue;
+            };
+            // Of a zombie this reads as empty: it runs nothing.
+            let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            if environ
+                .split(|byte| *byte == 0)
+                .any(|variable| variable == mark.as_bytes())
+            {
+                found.push(pid);
+            }
+        }
+        found
+    }
+
+    pub fn assert_nothing_is_left(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = self.processes();
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "left: {left:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Job {
+    /// A failed test must not leave what it tests for.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read_lines(reader: impl std::io::Read, count: usize, what: &str) {
+    // One byte at a time: what follows is left to the next reader.
+    let mut reader = BufReader::with_capacity(1, reader);
+    let mut found = 0;
+    while found < count {
+        let mut line = Vec::new();
+        assert_ne!(
+            reader.read_until(b'\n', &mut line).unwrap(),
+            0,
+            "the end came before {what:?}"
+        );
+        found += usize::from(text(&line).contains(what));
+    }
+}
+
+/// A script in a directory of its own, removed at the end.
+pub struct Script {
+    directory: std::path::PathBuf,
+}
+
+impl Script {
+    pub fn new(content: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "mizzen-test-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(directory.join("script"), content).unwrap();
+        Self { directory }
+    }
+
+    pub fn path(&self) -> String {
+        self.directory.join("script").to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
