@@ -1,0 +1,124 @@
+//! What the check programs share: checksums, random numbers, memory, pinning.
+
+mod mapped;
+
+use std::time::Duration;
+
+pub use mapped::Mapped;
+
+/// A small fast random number generator (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The numbers of this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.number() % bound
+    }
+
+    /// A number from 0 to 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.number() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// A checksum that notices every changed, missing, shifted or swapped word; four words at a time.
+#[must_use]
+pub fn checksum(bytes: &[u8], seed: u64) -> u64 {
+    const PRIMES: [u64; 4] = [
+        0x9e37_79b1_85eb_ca87,
+        0xc2b2_ae3d_27d4_eb4f,
+        0x1656_67b1_9e37_79f9,
+        0x85eb_ca77_c2b2_ae63,
+    ];
+    let mut sums = [seed, seed ^ 1, seed ^ 2, seed ^ 3];
+    let mut blocks = bytes.chunks_exact(32);
+    for block in &mut blocks {
+        for (lane, word) in block.chunks_exact(8).enumerate() {
+            let word = word.try_into().map_or(0, u64::from_le_bytes);
+            sums[lane] = (sums[lane] ^ word)
+                .wrapping_mul(PRIMES[lane])
+                .rotate_left(29);
+        }
+    }
+    let mut sum = bytes.len() as u64;
+    for lane in sums {
+        sum = (sum ^ lane).wrapping_mul(PRIMES[0]).rotate_left(31);
+    }
+    for byte in blocks.remainder() {
+        sum = (sum ^ u64::from(*byte))
+            .wrapping_mul(PRIMES[1])
+            .rotate_left(11);
+    }
+    sum ^ (sum >> 29)
+}
+
+/// The most memory this process has used, in MiB.
+#[must_use]
+pub fn peak_memory_mib() -> u64 {
+    status_kib("VmHWM:") / 1024
+}
+
+/// A line of `/proc/self/status`, in KiB.
+#[must_use]
+pub fn status_kib(key: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(key))
+        .unwrap_or("0");
+    line.split_whitespace()
+        .next()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Descriptors that this process has open.
+#[must_use]
+pub fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
+/// CPU time this process has used.
+#[must_use]
+pub fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Pins the calling thread to a core.
+///
+/// # Panics
+///
+/// If the core does not exist.
+pub fn pin(core: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(core);
+    rustix::thread::sched_setaffinity(None, &set).expect("the core exists");
+}
+
+/// The middle value.
+///
+/// # Panics
+///
+/// If there is none.
+#[must_use]
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
