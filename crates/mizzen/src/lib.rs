@@ -31,6 +31,7 @@ mod deck;
 mod error;
 mod host;
 mod local;
+mod lock;
 mod mailbox;
 mod memory;
 mod message;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use mizzen_lane::Ring;
@@ -14,6 +14,7 @@ use super::packet::{LaneNumber, Packet};
 use super::pair::{MAX_LINES, Pair};
 use crate::crash;
 use crate::error::PostError;
+use crate::lock::lock;
 use crate::mailbox::LaneIn;
 use crate::memory::{Shared, SlabId};
 use crate::process::Process;
@@ -445,8 +446,4 @@ impl LanesIn {
             self.free_lines.push(state.line);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use super::packet::{MAX_PACKET, Packet};
 use super::pair::{Pair, hello_segments};
 use crate::crash;
 use crate::error::{Departure, Gone, JoinError, ReachError};
+use crate::lock::lock;
 use crate::memory::SlabId;
 use crate::process::bells::ring;
 use crate::process::channel::{Channel, Hangup};
@@ -570,8 +571,4 @@ impl PeerEntry {
         }
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

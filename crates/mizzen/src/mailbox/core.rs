@@ -3,12 +3,13 @@
 use core::fmt;
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use mizzen_lane::{Consumer, Peek, Watch};
 
 use crate::error::Gone;
+use crate::lock::lock;
 use crate::message::{Flags, Payload};
 use crate::net::NetAccount;
 use crate::process::link::{Account as LaneAccount, MemoryLink};
@@ -257,8 +258,4 @@ impl fmt::Debug for LaneIn {
             .field("from", &self.link.peer)
             .finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,6 +17,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::link::NetLink;
 use crate::error::{Departure, ReachError};
+pub(super) use crate::lock::lock;
 use crate::process::Process;
 use crate::rank::{MailboxId, ProcessId};
 
@@ -462,8 +463,4 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
 
 pub(super) fn driver_id(peer: ProcessId) -> PeerId {
     PeerId(peer.to_u64())
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mizzen_lane::{
@@ -16,6 +16,7 @@ use super::bells::ring;
 use super::channel::Channel;
 use super::{MAX_MAILBOXES, Process};
 use crate::error::{Departure, Gone, PostError, UnpackError};
+use crate::lock::lock;
 use crate::memory::{Loan, LoanTicket, SlabId};
 use crate::message::Flags;
 use crate::rank::{MailboxId, ProcessId, slot_of};
@@ -399,8 +400,4 @@ impl Account {
             link.tell(self.mailbox, News::credits(owed));
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! Names: binding and fetching, with the holder of each name found by its hash.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mizzen_proto::id::RequestId;
@@ -10,6 +10,7 @@ use mizzen_proto::wire::{Frame, Keep, Name, NameFrame, NameRefusal};
 
 use super::{Path, Process};
 use crate::error::{BindError, FetchError, Gone, ReachError};
+use crate::lock::lock;
 use crate::rank::{Address, Rank};
 
 /// The names this process holds for the job, those it remembers, and the questions it waits for.
@@ -450,8 +451,4 @@ enum Failure {
 
 fn replies_of(directory: &mut Directory) -> Vec<Reply> {
     core::iter::from_fn(|| directory.poll_reply()).collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

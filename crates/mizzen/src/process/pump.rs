@@ -1,12 +1,13 @@
 //! Draining the shared lanes: whoever waits for anything takes what came for anybody.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use mizzen_lane::{Arrival, LaneError};
 
 use super::Process;
 use super::link::{Account, Inbound, MemoryLink, News};
+use crate::lock::try_lock;
 use crate::mailbox::{Account as Due, Core, Delivery};
 use crate::message::{Flags, Payload, discard};
 use crate::net::Polling;
@@ -165,15 +166,6 @@ impl Process {
             discard(delivery.flags, &delivery.payload, link);
             link.tell(to, News::CLOSED);
         }
-    }
-}
-
-/// Takes a lock unless another thread has it. A thread that panicked with it has broken nothing that it protects.
-fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match mutex.try_lock() {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
     }
 }
 

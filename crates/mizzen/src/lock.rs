@@ -1,0 +1,20 @@
+//! Locks that a panic does not take away.
+//!
+//! What our locks protect is whole between any two statements, so a thread that panicked with one has broken nothing: the
+//! poison is ignored, and the panic stays the affair of its thread.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// Takes a lock.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a lock unless another thread has it.
+pub(crate) fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
