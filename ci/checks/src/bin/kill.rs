@@ -240,7 +240,7 @@ fn judge_lives(inbox: &Mailbox, lives: u32, counts: &Counts, path: Path) -> anyh
     let worst = delays.last().context("no life was judged")?;
     let median = delays[delays.len() / 2];
     println!(
-        "kill: {kills} deaths seen with a link ({} of them at {} steps), {messages} messages of the dead read once each, none \
+        "kill: {kills} deaths seen with a link ({} of them in lives planned to end at one of {} steps), {messages} messages of the dead read once each, none \
          torn, none missing; told after {median:.2?} (median), {worst:.2?} (worst)",
         at_steps.values().sum::<u32>(),
         at_steps.len(),
