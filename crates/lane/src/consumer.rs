@@ -26,6 +26,17 @@ pub enum Arrival {
     Closed,
 }
 
+/// What [`Consumer::poll_exact`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exact {
+    /// The message, which is in the target now.
+    Taken,
+    /// Another message, which is still there.
+    Other,
+    /// No message.
+    Nothing,
+}
+
 /// A short message.
 #[derive(Clone, Copy, Debug)]
 pub struct Short {
@@ -97,7 +108,7 @@ impl Consumer {
         let line = self
             .ring
             .sender
-            .line(self.ring.shape.slot_word(self.next as u32));
+            .line(self.ring.shape.slot_line(self.next as u32));
         // Acquire pairs with the release in `Ring::publish`.
         let word = line[SHORT_WORDS].load(Ordering::Acquire);
         if !Control::announces(word, self.next as u32) {
@@ -130,32 +141,47 @@ impl Consumer {
         Ok(Some(arrival))
     }
 
-    /// Takes the next message into `target`, if it is a short one with this tag and of just this length.
-    #[inline]
-    pub fn poll_exact(&mut self, tag: u16, target: &mut [u8]) -> bool {
+    /// Takes the next message into `target`, if it is a short one with this tag and of just this length. After `address`,
+    /// which is the first word on a shared lane, if one is given.
+    #[inline(always)]
+    pub fn poll_exact(&mut self, tag: u16, address: Option<u64>, target: &mut [u8]) -> Exact {
         let position = self.next as u32;
-        let line = self.ring.sender.line(self.ring.shape.slot_word(position));
-        let Ok(len) = u8::try_from(target.len()) else {
-            return false;
-        };
+        let line = self.ring.sender.line(self.ring.shape.slot_line(position));
+        // Acquire pairs with the release in `Ring::publish`.
+        let word = line[SHORT_WORDS].load(Ordering::Acquire);
+        if !Control::announces(word, position) {
+            return Exact::Nothing;
+        }
+        let lead = if address.is_some() { 1 } else { 0 };
+        let len = lead * size_of::<u64>() + target.len();
+        if len > SHORT_MAX {
+            return Exact::Other;
+        }
         let expected = Control {
             kind: Kind::Short,
-            len,
+            len: len as u8,
             tag,
-        }
-        .encode(position);
-        // Acquire pairs with the release in `Ring::publish`.
-        if line[SHORT_WORDS].load(Ordering::Acquire) != expected || target.len() > SHORT_MAX {
-            return false;
+        };
+        if word != expected.encode(position)
+            || address.is_some_and(|address| line[0].load(Ordering::Relaxed) != address)
+        {
+            return Exact::Other;
         }
         step("lane.consume.seen");
-        for (bytes, word) in target.chunks_mut(8).zip(line) {
-            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes()[..bytes.len()]);
+        let mut words = line[lead..SHORT_WORDS].iter();
+        let mut whole = target.chunks_exact_mut(size_of::<u64>());
+        for (bytes, word) in (&mut whole).zip(&mut words) {
+            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+        }
+        let rest = whole.into_remainder();
+        if let Some(word) = words.next().filter(|_| !rest.is_empty()) {
+            let bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+            rest.copy_from_slice(&bytes[..rest.len()]);
         }
         step("lane.consume.copied");
         self.advance();
         step("lane.consume.advanced");
-        true
+        Exact::Taken
     }
 
     /// Whether a message is waiting.
@@ -197,9 +223,14 @@ impl Consumer {
         // Release pairs with the acquire in `Holds::release`: the position was entered in `held` before.
         self.holds.next.store(self.next, Ordering::Release);
         // Telling the sender costs it a cache miss, so it is told a quarter of the lane at a time.
-        if self.next % u64::from(self.ring.shape.slots() / 4).max(1) != 0 {
-            return;
+        let quarter = u64::from(self.ring.shape.slots() / 4).max(1);
+        if self.next & (quarter - 1) == 0 {
+            self.tell();
         }
+    }
+
+    #[cold]
+    fn tell(&self) {
         // Acquire pairs with the release in `Holds::release`: nobody reads the slots before `next` any more.
         if self.holds.outstanding.load(Ordering::Acquire) == 0 {
             self.holds.publish(self.next);

@@ -16,7 +16,6 @@ pub const SHORT_MAX: usize = 56;
 /// The same in 8-byte words.
 pub const SHORT_WORDS: usize = SHORT_MAX / 8;
 
-pub(crate) const SLOT_WORDS: usize = 8;
 pub(crate) const LINE: usize = 64;
 
 /// How large a lane is.
@@ -66,9 +65,9 @@ impl Shape {
         self.bytes
     }
 
-    /// Index, in 8-byte words, of the first word of the slot at `position`.
-    pub(crate) const fn slot_word(self, position: u32) -> usize {
-        LINE / 8 + (position & (self.slots - 1)) as usize * SLOT_WORDS
+    /// The line of the slot at `position`, counted from the start of the sender's region.
+    pub(crate) const fn slot_line(self, position: u32) -> usize {
+        1 + (position & (self.slots - 1)) as usize
     }
 
     pub(crate) const fn bytes_offset(self) -> usize {

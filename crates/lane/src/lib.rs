@@ -42,14 +42,14 @@ mod signal;
 mod steps;
 mod sync;
 
-pub use consumer::{Arrival, Consumer, Eager, Peek, Short};
+pub use consumer::{Arrival, Consumer, Eager, Exact, Peek, Short};
 pub use layout::{SHORT_MAX, SHORT_WORDS, Shape};
 pub use producer::Producer;
 pub use region::Region;
 pub use returns::Returns;
 pub use ring::{LaneError, Parts, Refused, Ring};
 pub use shared::{Published, SharedProducer};
-pub use signal::{Bell, Call, Watch, call_after_publish};
+pub use signal::{Bell, Call, Watch, call_after_publish, call_quietly};
 #[cfg(feature = "steps")]
 pub use steps::set_step_hook;
 pub use sync::{AtomicU32, AtomicU64};

@@ -1,7 +1,7 @@
 //! The sending end of a lane for one thread: no lock, no atomic read-modify-write.
 
-use crate::layout::{Control, Kind, SHORT_WORDS};
-use crate::ring::{Parts, Refused, Ring, place, short_slot};
+use crate::layout::{Control, Kind, SHORT_MAX};
+use crate::ring::{Parts, Refused, Ring, place};
 
 /// The sending end of a lane, owned by one thread.
 ///
@@ -38,9 +38,12 @@ impl Producer {
     /// [`Refused::Full`] when the receiver is behind by the whole lane, [`Refused::TooLong`] beyond the limit.
     #[inline]
     pub fn try_short(&mut self, tag: u16, payload: &[u8]) -> Result<(), Refused> {
-        let (control, words) = short_slot(tag, payload).ok_or(Refused::TooLong)?;
+        if payload.len() > SHORT_MAX {
+            return Err(Refused::TooLong);
+        }
         self.reserve()?;
-        self.publish(control, &words[..payload.len().div_ceil(8)]);
+        self.ring.publish_short(self.head, tag, None, payload);
+        self.advance();
         Ok(())
     }
 
@@ -106,6 +109,11 @@ impl Producer {
         if self.head.wrapping_sub(self.released) < self.ring.shape.slots() {
             return Ok(());
         }
+        self.look_for_room()
+    }
+
+    #[cold]
+    fn look_for_room(&mut self) -> Result<(), Refused> {
         self.released = self.ring.released(self.head)?;
         if self.head.wrapping_sub(self.released) < self.ring.shape.slots() {
             Ok(())
@@ -127,12 +135,15 @@ impl Producer {
         self.byte_ends[self.index(last_released)]
     }
 
-    #[inline]
     fn publish(&mut self, control: Control, words: &[u64]) {
-        debug_assert!(words.len() <= SHORT_WORDS);
+        self.ring.publish(self.head, control, words);
+        self.advance();
+    }
+
+    #[inline]
+    fn advance(&mut self) {
         let index = self.index(self.head);
         self.byte_ends[index] = self.byte_head;
-        self.ring.publish(self.head, control, words);
         self.head = self.head.wrapping_add(1);
     }
 

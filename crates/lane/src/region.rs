@@ -137,12 +137,12 @@ mod memory {
             unsafe { self.base.cast::<AtomicU64>().add(index).as_ref() }
         }
 
-        /// The eight words of the line that starts at word index `index`.
+        /// The eight words of line number `line`.
         #[inline]
-        pub(crate) fn line(&self, index: usize) -> &[AtomicU64; 8] {
-            assert!(index % 8 == 0 && index + 8 <= self.len / 8);
-            // SAFETY: as in `word`, for eight words whose indices were checked.
-            unsafe { self.base.cast::<AtomicU64>().add(index).cast().as_ref() }
+        pub(crate) fn line(&self, line: usize) -> &[AtomicU64; 8] {
+            assert!(line < self.len / LINE);
+            // SAFETY: as in `word`, for the eight words of a line whose number was checked.
+            unsafe { self.base.cast::<[AtomicU64; 8]>().add(line).as_ref() }
         }
 
         /// The 4-byte word at 4-byte index `index`.
@@ -267,9 +267,8 @@ mod model {
             &self.0.lines[index / 8][index % 8]
         }
 
-        pub(crate) fn line(&self, index: usize) -> &[AtomicU64; 8] {
-            assert!(index % 8 == 0);
-            &self.0.lines[index / 8]
+        pub(crate) fn line(&self, line: usize) -> &[AtomicU64; 8] {
+            &self.0.lines[line]
         }
 
         pub fn word32(&self, index: usize) -> &AtomicU32 {

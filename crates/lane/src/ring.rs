@@ -1,7 +1,7 @@
 //! The two regions of a lane with their shape, and what both kinds of sender do with them.
 
 use crate::consumer::Consumer;
-use crate::layout::{Control, Extent, Kind, SHORT_MAX, SHORT_WORDS, Shape};
+use crate::layout::{Control, Extent, Kind, SHORT_WORDS, Shape};
 use crate::producer::Producer;
 use crate::region::Region;
 use crate::shared::SharedProducer;
@@ -165,7 +165,7 @@ impl Ring {
     /// Whether the slot at `position` is announced.
     #[inline]
     pub(crate) fn is_announced(&self, position: u32) -> bool {
-        let line = self.sender.line(self.shape.slot_word(position));
+        let line = self.sender.line(self.shape.slot_line(position));
         // Acquire pairs with the release in `publish`.
         Control::announces(line[SHORT_WORDS].load(Ordering::Acquire), position)
     }
@@ -202,10 +202,54 @@ impl Ring {
     #[inline]
     pub(crate) fn publish(&self, position: u32, control: Control, words: &[u64]) {
         step("lane.publish.before");
-        let line = self.sender.line(self.shape.slot_word(position));
+        let line = self.sender.line(self.shape.slot_line(position));
         for (to, from) in line.iter().zip(words) {
             to.store(*from, Ordering::Relaxed);
         }
+        step("lane.publish.payload");
+        // Release pairs with the receiver's acquire in `Consumer::poll`: payload before announcement.
+        line[SHORT_WORDS].store(control.encode(position), Ordering::Release);
+        step("lane.publish.after");
+    }
+
+    /// As `publish`, for a short message: `address`, if there is one, then the payload, which the caller has checked to
+    /// fit behind it.
+    #[inline]
+    pub(crate) fn publish_short(
+        &self,
+        position: u32,
+        tag: u16,
+        address: Option<u64>,
+        payload: &[u8],
+    ) {
+        step("lane.publish.before");
+        let line = self.sender.line(self.shape.slot_line(position));
+        let mut words = line[..SHORT_WORDS].iter();
+        let lead = address.map_or(0, |address| {
+            if let Some(to) = words.next() {
+                to.store(address, Ordering::Relaxed);
+            }
+            size_of::<u64>()
+        });
+        let whole = payload.chunks_exact(size_of::<u64>());
+        let rest = whole.remainder();
+        // The payload's words first: `zip` would otherwise take one of the line too many.
+        for (from, to) in whole.zip(&mut words) {
+            let word = from.try_into().map_or(0, u64::from_ne_bytes);
+            to.store(word, Ordering::Relaxed);
+        }
+        if !rest.is_empty() {
+            let mut padded = [0; size_of::<u64>()];
+            padded[..rest.len()].copy_from_slice(rest);
+            if let Some(to) = words.next() {
+                to.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+            }
+        }
+        let control = Control {
+            kind: Kind::Short,
+            len: (lead + payload.len()) as u8,
+            tag,
+        };
         step("lane.publish.payload");
         // Release pairs with the receiver's acquire in `Consumer::poll`: payload before announcement.
         line[SHORT_WORDS].store(control.encode(position), Ordering::Release);
@@ -239,31 +283,4 @@ pub(crate) fn place(shape: Shape, head: u32, tail: u32, len: u32) -> Option<(Ext
     }
     let offset = if skip == 0 { start } else { 0 };
     Some((Extent { offset, len }, head.wrapping_add(skip + len)))
-}
-
-/// The control word and payload words of a short message.
-#[inline]
-pub(crate) fn short_slot(tag: u16, payload: &[u8]) -> Option<(Control, [u64; SHORT_WORDS])> {
-    if payload.len() > SHORT_MAX {
-        return None;
-    }
-    let mut words = [0; SHORT_WORDS];
-    for (word, chunk) in words.iter_mut().zip(payload.chunks(8)) {
-        *word = match <[u8; 8]>::try_from(chunk) {
-            Ok(whole) => u64::from_ne_bytes(whole),
-            Err(_) => {
-                let mut padded = [0; 8];
-                padded[..chunk.len()].copy_from_slice(chunk);
-                u64::from_ne_bytes(padded)
-            }
-        };
-    }
-    Some((
-        Control {
-            kind: Kind::Short,
-            len: payload.len() as u8,
-            tag,
-        },
-        words,
-    ))
 }

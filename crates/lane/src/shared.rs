@@ -5,7 +5,7 @@
 //! were claimed, so a slot that is announced late holds back those behind it: see [`Published::following`].
 
 use crate::layout::{Control, Extent, Kind, SHORT_WORDS};
-use crate::ring::{Parts, Refused, Ring, place, short_slot};
+use crate::ring::{Parts, Refused, Ring, place};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
 
 /// The sending end of a lane, shared by threads of one process.
@@ -60,12 +60,9 @@ impl SharedProducer {
         if payload.len() > Self::SHORT_MAX {
             return Err(Refused::TooLong);
         }
-        let (mut control, payload_words) = short_slot(tag, payload).ok_or(Refused::TooLong)?;
-        control.len += 8;
-        let mut words = [to; SHORT_WORDS];
-        words[1..].copy_from_slice(&payload_words[..SHORT_WORDS - 1]);
         let (position, _) = self.claim(None)?;
-        Ok(self.publish(position, control, &words[..1 + payload.len().div_ceil(8)]))
+        self.ring.publish_short(position, tag, Some(to), payload);
+        Ok(self.published(position))
     }
 
     /// Sends `parts`, joined, through the byte ring.
@@ -85,15 +82,13 @@ impl SharedProducer {
         }
         let (position, extent) = self.claim(Some(len as u32))?;
         self.ring.write_bytes(extent.offset, parts);
-        Ok(self.publish(
-            position,
-            Control {
-                kind: Kind::Eager,
-                len: 0,
-                tag,
-            },
-            &[to, extent.encode()],
-        ))
+        let control = Control {
+            kind: Kind::Eager,
+            len: 0,
+            tag,
+        };
+        self.ring.publish(position, control, &[to, extent.encode()]);
+        Ok(self.published(position))
     }
 
     /// The lane's memory.
@@ -153,8 +148,7 @@ impl SharedProducer {
     }
 
     #[inline]
-    fn publish(&self, position: u32, control: Control, words: &[u64]) -> Published<'_> {
-        self.ring.publish(position, control, words);
+    fn published(&self, position: u32) -> Published<'_> {
         Published {
             ring: &self.ring,
             position,
@@ -177,7 +171,7 @@ impl Published<'_> {
     #[must_use]
     pub fn following(&mut self) -> Option<u64> {
         let next = self.position.wrapping_add(1);
-        let line = self.ring.sender.line(self.ring.shape.slot_word(next));
+        let line = self.ring.sender.line(self.ring.shape.slot_line(next));
         // Acquire pairs with the release of the thread that announced it.
         if !Control::announces(line[SHORT_WORDS].load(Ordering::Acquire), next) {
             return None;

@@ -15,6 +15,13 @@
 //!
 //! The two fences make it impossible that both the receiver misses the message in 4 and the sender misses the
 //! watch in 3. If the sender sees the watch, it raises the bell after 1, so 5 does not sleep.
+//!
+//! A fence per message is dear: it waits until the announced line has come from the other core. So a receiver that can
+//! (the system call `membarrier`) makes in 3 a fence in *all* threads of all processes that registered for it, and says
+//! so by its watch: "awake, and quiet". A registered sender that reads this needs no fence of its own in 2
+//! ([`call_quietly`]). Senders that do not know of it, and receivers that cannot, use fences as above; each pair agrees
+//! by what is in the watch. Two senders cannot do without a fence *between each other*, so on a shared lane, where one
+//! looks at the other's slot, both keep theirs.
 
 use crate::region::Region;
 use crate::sync::{AtomicU32, Ordering, fence};
@@ -24,6 +31,8 @@ use crate::sync::{AtomicU32, Ordering, fence};
 pub struct Watch {
     region: Region,
     index: usize,
+    /// Makes a fence in all threads of all registered processes, this one among them.
+    everywhere: Option<fn()>,
 }
 
 /// What a sender finds in a watch.
@@ -44,14 +53,23 @@ pub struct Bell {
     index: usize,
 }
 
+/// Awake; senders make a fence before they look here. What a new watch holds.
 const AWAKE: u32 = 0;
+/// Awake; registered senders need not.
+const QUIET: u32 = u32::MAX - 1;
 const CLOSED: u32 = u32::MAX;
 
 impl Watch {
     /// The watch at 4-byte index `index` of a region.
+    ///
+    /// `everywhere`, if this process is registered for it, makes a fence in all threads of all registered processes.
     #[must_use]
-    pub fn new(region: Region, index: usize) -> Self {
-        Self { region, index }
+    pub fn new(region: Region, index: usize, everywhere: Option<fn()>) -> Self {
+        Self {
+            region,
+            index,
+            everywhere,
+        }
     }
 
     /// Receiver: from now on senders must raise `bell`. Look for messages after this, before sleeping.
@@ -59,11 +77,20 @@ impl Watch {
         self.word().store(bell + 1, Ordering::Relaxed);
         // Pairs with the fence in `call_after_publish`.
         fence(Ordering::SeqCst);
+        if let Some(everywhere) = self.everywhere {
+            // Pairs with the program order of `call_quietly` in all registered threads.
+            everywhere();
+        }
     }
 
     /// Receiver: senders need not call any more.
     pub fn announce_awake(&self) {
-        self.word().store(AWAKE, Ordering::Relaxed);
+        let awake = if self.everywhere.is_some() {
+            QUIET
+        } else {
+            AWAKE
+        };
+        self.word().store(awake, Ordering::Relaxed);
     }
 
     /// Receiver: nobody will read any more.
@@ -76,7 +103,7 @@ impl Watch {
     #[must_use]
     pub fn call(&self) -> Call {
         match self.word().load(Ordering::Acquire) {
-            AWAKE => Call::Awake,
+            AWAKE | QUIET => Call::Awake,
             CLOSED => Call::Closed,
             bell => Call::Bell(bell - 1),
         }
@@ -95,6 +122,29 @@ pub fn call_after_publish(watch: &Watch) -> Call {
     // Pairs with the fence in `Watch::announce_sleep`.
     fence(Ordering::SeqCst);
     watch.call()
+}
+
+/// Sender: as [`call_after_publish`], without a fence if both sides can do without. Not after publishing on a shared lane.
+#[inline]
+#[must_use]
+pub fn call_quietly(watch: &Watch) -> Call {
+    if watch.everywhere.is_some() {
+        light_fence();
+        if watch.word().load(Ordering::Relaxed) == QUIET {
+            return Call::Awake;
+        }
+    }
+    call_after_publish(watch)
+}
+
+/// Keeps the compiler from moving the look at the watch before the announcement; the processor is kept by the receiver's
+/// fence everywhere. Loom has no such fence, so that its models use one at both sides.
+#[inline]
+fn light_fence() {
+    #[cfg(not(loom))]
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
 }
 
 impl Bell {

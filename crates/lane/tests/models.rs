@@ -7,6 +7,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use mizzen_lane::{
     Arrival, Bell, Call, Refused, Region, Returns, Ring, Shape, Watch, call_after_publish,
+    call_quietly,
 };
 
 fn model(body: impl Fn() + Sync + Send + 'static) {
@@ -171,9 +172,19 @@ impl Futex {
 
 #[test]
 fn a_receiver_that_goes_to_sleep_is_always_woken() {
-    model(|| {
+    sleep_and_wake(None, call_after_publish);
+}
+
+/// Loom has no fence in other threads: here both sides make one, so this checks the agreement through the watch.
+#[test]
+fn a_receiver_that_fences_for_all_is_always_woken() {
+    sleep_and_wake(Some(|| ()), call_quietly);
+}
+
+fn sleep_and_wake(everywhere: Option<fn()>, call: fn(&Watch) -> Call) {
+    model(move || {
         let ring = Ring::heap(Shape::new(2, 64));
-        let watch = Watch::new(Region::heap(64), 0);
+        let watch = Watch::new(Region::heap(64), 0, everywhere);
         let bell = Bell::new(Region::heap(64), 0);
         let futex = Arc::new(Futex::new());
         let mut producer = ring.clone().producer();
@@ -183,7 +194,7 @@ fn a_receiver_that_goes_to_sleep_is_always_woken() {
         let sender = thread::spawn(move || {
             for _ in 0..2 {
                 retry(|| producer.try_short(0, b"x"));
-                if let Call::Bell(number) = call_after_publish(&their_watch) {
+                if let Call::Bell(number) = call(&their_watch) {
                     assert_eq!(number, 0);
                     their_bell.raise();
                     their_futex.wake();
@@ -257,7 +268,7 @@ fn a_close_comes_after_everything_sent_before_it() {
 fn a_send_to_a_receiver_that_closes_is_read_or_reported() {
     model(|| {
         let ring = Ring::heap(Shape::new(2, 64));
-        let watch = Watch::new(Region::heap(64), 0);
+        let watch = Watch::new(Region::heap(64), 0, None);
         let mut producer = ring.clone().producer();
         let mut consumer = ring.consumer();
         let their_watch = watch.clone();
@@ -315,8 +326,8 @@ fn a_receiver_behind_a_gap_is_woken_by_whoever_fills_it() {
     model(|| {
         let ring = Ring::heap(Shape::new(2, 64));
         let watches = [
-            Watch::new(Region::heap(64), 0),
-            Watch::new(Region::heap(64), 0),
+            Watch::new(Region::heap(64), 0, None),
+            Watch::new(Region::heap(64), 0, None),
         ];
         let bell = Bell::new(Region::heap(64), 0);
         let futex = Arc::new(Futex::new());

@@ -2,7 +2,7 @@
 //! `lane(shape)`, which gives the sender's and the receiver's view of one fresh lane.
 
 use super::lane;
-use mizzen_lane::{Arrival, Consumer, LaneError, Producer, Refused, SHORT_MAX, Shape};
+use mizzen_lane::{Arrival, Consumer, Exact, LaneError, Producer, Refused, SHORT_MAX, Shape};
 
 const SHAPE: Shape = Shape::new(16, 4096);
 
@@ -68,17 +68,36 @@ fn only_the_message_that_was_asked_for_is_taken_exactly() {
         let message = pattern(3, len);
         producer.try_short(5, &message).unwrap();
         let mut target = vec![0; len];
-        assert!(!consumer.poll_exact(4, &mut target), "another tag");
-        assert!(
-            !consumer.poll_exact(5, &mut vec![0; len + 1]),
-            "another length"
-        );
-        assert!(consumer.poll_exact(5, &mut target));
+        let another_tag = consumer.poll_exact(4, None, &mut target);
+        let longer = consumer.poll_exact(5, None, &mut vec![0; len + 1]);
+        assert_eq!((another_tag, longer), (Exact::Other, Exact::Other));
+        assert_eq!(consumer.poll_exact(5, None, &mut target), Exact::Taken);
         assert_eq!(target, message);
-        assert!(!consumer.poll_exact(5, &mut target), "it is taken once");
+        assert_eq!(
+            consumer.poll_exact(5, None, &mut target),
+            Exact::Nothing,
+            "it is taken once"
+        );
     }
     producer.try_eager(5, 0, [[1; 8]]).unwrap();
-    assert!(!consumer.poll_exact(5, &mut [0; 8]), "not a short one");
+    let eager = consumer.poll_exact(5, None, &mut [0; 8]);
+    assert_eq!(eager, Exact::Other, "not a short one");
+}
+
+#[test]
+fn a_short_message_of_a_shared_lane_is_taken_only_for_its_address() {
+    let (sender, receiver) = lane(SHAPE);
+    let (producer, mut consumer) = (sender.shared_producer(), receiver.consumer());
+    for len in [0, 1, 8, 13, 48] {
+        let (message, mut target) = (pattern(9, len), vec![0; len]);
+        drop(producer.try_short(5, 77, &message).unwrap());
+        let wrong = consumer.poll_exact(5, Some(78), &mut target);
+        assert_eq!(wrong, Exact::Other);
+        assert_eq!(consumer.poll_exact(5, Some(77), &mut target), Exact::Taken);
+        assert_eq!(target, message);
+    }
+    let too_long = consumer.poll_exact(5, Some(77), &mut [0; 56]);
+    assert_eq!(too_long, Exact::Nothing);
 }
 
 #[test]
