@@ -14,7 +14,7 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::crash;
 use crate::error::PostError;
 use crate::memory::Lent;
-use crate::message::{Encoded, Message, Plain, Single};
+use crate::message::{Encoded, Flags, Message, Plain, Single};
 use crate::net::{NetLink, Outgoing};
 use crate::process::channel::OpenLane;
 use crate::process::link::MemoryLink;
@@ -107,7 +107,7 @@ impl Sender {
     pub fn send<T: IntoBytes + Immutable + ?Sized>(&mut self, value: &T) -> Result<(), PostError> {
         let bytes = value.as_bytes();
         match &mut self.path {
-            Path::Memory(lane) => lane.post(&self.process, &Single(bytes), Until::Forever),
+            Path::Memory(lane) => lane.send(&self.process, bytes),
             Path::Net { .. } => self.post_net(Outgoing::single(&[bytes]), Until::Forever),
         }
     }
@@ -201,7 +201,21 @@ impl Sender {
 }
 
 impl Lane {
+    /// The way of a short message: nothing here is for anything else.
     #[inline]
+    fn send(&mut self, process: &Arc<Process>, bytes: &[u8]) -> Result<(), PostError> {
+        let well = !self.link.is_ended() && !self.open.closed.load(Ordering::Relaxed);
+        if well && self.open.producer.try_short(Flags::SINGLE.0, bytes).is_ok() {
+            return self.link.call_quietly(&self.watch);
+        }
+        self.send_slowly(process, bytes)
+    }
+
+    #[cold]
+    fn send_slowly(&mut self, process: &Arc<Process>, bytes: &[u8]) -> Result<(), PostError> {
+        self.post(process, &Single(bytes), Until::Forever)
+    }
+
     fn post(
         &mut self,
         process: &Arc<Process>,

@@ -56,6 +56,17 @@ impl Crowd {
     }
 }
 
+/// Looks up to `looks` times, a moment apart, until `ready`.
+#[inline]
+pub(crate) fn spin(looks: u32, ready: impl Fn() -> bool) {
+    for _ in 0..looks {
+        if ready() {
+            return;
+        }
+        core::hint::spin_loop();
+    }
+}
+
 /// The steps of one wait.
 #[derive(Debug)]
 pub(crate) struct Patience<'a> {
@@ -89,17 +100,21 @@ impl<'a> Patience<'a> {
         }
     }
 
-    /// Called after each full look that found nothing. `ready` is a quick look at the likely place.
+    /// How many quick looks at the likely place, a moment apart, are due before the next step.
     #[inline]
-    pub(crate) fn step(&mut self, ready: impl Fn() -> bool) -> Step {
+    pub(crate) fn quick_looks(&self) -> u32 {
+        if self.rounds < SPINS && !self.crowd.is_felt() {
+            QUICK_LOOKS
+        } else {
+            0
+        }
+    }
+
+    /// Called after each full look that found nothing.
+    #[inline]
+    pub(crate) fn step(&mut self) -> Step {
         self.rounds += 1;
         if self.rounds <= SPINS && !self.crowd.is_felt() {
-            for _ in 0..QUICK_LOOKS {
-                if ready() {
-                    break;
-                }
-                core::hint::spin_loop();
-            }
             return Step::Again;
         }
         self.pause()

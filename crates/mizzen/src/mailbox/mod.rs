@@ -1,29 +1,26 @@
 //! The mailbox: the receiving end, with one owner.
 
 mod core;
+mod look;
 
-use ::core::cell::{Cell, RefCell};
 use ::core::fmt;
 use ::core::future::poll_fn;
 use ::core::task::{Context, Poll};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use mizzen_lane::Arrival;
-
-pub(crate) use self::core::{Account, Core, Delivery, Entry, LaneIn};
+pub(crate) use self::core::{Account, Core, Delivery, LaneIn};
+use self::look::{Places, Reach, Taken};
 use crate::address::MailboxRef;
 use crate::crash;
 use crate::error::{Error, RetrieveError};
 use crate::memory::Borrowed;
-use crate::message::{Flags, Incoming, Payload, Plain, discard};
+use crate::message::{Incoming, Plain};
 use crate::net::Polling;
 use crate::process::Handle;
 use crate::process::bells::REACTOR_BELL;
-use crate::process::link::MemoryLink;
-use crate::rank::{Address, ProcessId, Rank};
-use crate::wait::{Crowd, Patience, Step};
+use crate::rank::{Address, Rank};
+use crate::wait::{Crowd, Patience, Step, spin};
 
 /// The receiving end of messages. It has one owner, who may move it to another thread but not share it.
 ///
@@ -44,62 +41,19 @@ use crate::wait::{Crowd, Patience, Step};
 pub struct Mailbox {
     process: Handle,
     core: Arc<Core>,
-    lanes: RefCell<Vec<LaneIn>>,
-    links: RefCell<Vec<Arc<MemoryLink>>>,
-    links_version: Cell<u64>,
-    /// The place that had the last message, where the next look begins.
-    hot: Cell<usize>,
-    /// How many messages in a row it had, so that the others get their turn.
-    streak: Cell<u32>,
+    places: Places,
     crowd: Crowd,
 }
 
 /// How long to sleep while credits could not be returned because a lane is full.
 const UNTOLD_NAP: Duration = Duration::from_micros(200);
 
-/// Messages that one place may have in a row before the others are looked at.
-const TURN: u32 = 32;
-
-/// A message taken out of the mailbox, not yet opened.
-struct Taken {
-    source: ProcessId,
-    flags: Flags,
-    payload: Payload,
-    lender: Option<Arc<MemoryLink>>,
-}
-
-fn take_entry(entry: Entry) -> Result<Taken, RetrieveError> {
-    match entry {
-        Entry::Message(delivery) => Ok(delivery.take()),
-        Entry::Gone(gone) => Err(RetrieveError::PeerGone(gone)),
-    }
-}
-
-impl Delivery {
-    /// Takes the message out of the mailbox: whoever sent it may send another.
-    fn take(self) -> Taken {
-        if let Some(account) = &self.account {
-            account.retrieved();
-        }
-        Taken {
-            source: self.source,
-            flags: self.flags,
-            payload: self.payload,
-            lender: self.lender,
-        }
-    }
-}
-
 impl Mailbox {
     pub(crate) fn new(process: Handle, core: Arc<Core>) -> Self {
         Self {
             process,
             core,
-            lanes: RefCell::default(),
-            links: RefCell::default(),
-            links_version: Cell::new(u64::MAX),
-            hot: Cell::new(0),
-            streak: Cell::new(0),
+            places: Places::new(),
             crowd: Crowd::default(),
         }
     }
@@ -126,7 +80,9 @@ impl Mailbox {
     ///
     /// As [`retrieve`](Self::retrieve).
     pub fn try_retrieve<'m>(&self) -> Result<Option<Incoming<'m>>, RetrieveError> {
-        self.poll().map(|taken| self.open(taken?)).transpose()
+        self.poll(Reach::All)
+            .map(|taken| self.open(taken?))
+            .transpose()
     }
 
     /// Waits for the next message until `deadline`.
@@ -164,16 +120,12 @@ impl Mailbox {
     /// As [`retrieve`](Self::retrieve), or if the message is something else.
     #[inline]
     pub fn receive<T: Plain>(&self) -> Result<T, Error> {
-        let (mut patience, mut polling) = (Patience::until(None, &self.crowd), None);
-        loop {
-            if let Some(value) = self.receive_hot() {
-                return Ok(value);
-            }
-            if let Some(taken) = self.poll() {
-                return self.receive_taken(taken?);
-            }
-            self.wait(&mut patience, &mut polling)?;
+        // Filled in place: a value that moves just after it was written word by word waits for those writes.
+        let mut value = T::new_zeroed();
+        if !self.places.take_hot(&self.core, value.as_mut_bytes(), 0) {
+            self.receive_patiently(&mut value)?;
         }
+        Ok(value)
     }
 
     /// Waits for a message that is any number of plain values.
@@ -225,73 +177,43 @@ impl Mailbox {
         self.wait_until(deadline).and_then(|taken| self.open(taken))
     }
 
-    #[inline]
     fn wait_until(&self, deadline: Option<Instant>) -> Result<Taken, RetrieveError> {
-        let (mut patience, mut polling) = (Patience::until(deadline, &self.crowd), None);
+        let mut wait = Wait::new(self, deadline);
+        let mut looks = wait.first_looks();
         loop {
-            if let Some(outcome) = self.poll() {
+            spin(looks, || self.places.is_hot_ready(&self.core));
+            if let Some(outcome) = self.poll(wait.reach) {
                 return outcome;
             }
-            self.wait(&mut patience, &mut polling)?;
+            looks = wait.patience.quick_looks();
+            wait.step()?;
         }
     }
 
-    /// Waits a little after a look that found nothing.
-    #[inline]
-    fn wait<'a>(
-        &'a self,
-        patience: &mut Patience<'_>,
-        polling: &mut Option<Polling<'a>>,
-    ) -> Result<(), RetrieveError> {
-        let step = patience.step(|| self.is_hot_ready());
-        match step {
-            Step::Again if polling.is_none() => *polling = self.process.start_polling(),
-            Step::Sleep(_) => polling.take().into_iter().for_each(Polling::sleep),
-            _ => (),
-        }
-        match step {
-            Step::Again => (),
-            Step::Expired(waited) => return Err(RetrieveError::TimedOut { waited }),
-            // While a peer's lane is full of others' messages, ours to it cannot be told: look again soon.
-            Step::Sleep(_) if self.has_untold() => std::thread::sleep(UNTOLD_NAP),
-            Step::Sleep(nap) => {
-                if let Some(waited) = patience.remarkable() {
-                    self.process
-                        .remark(waited, "for a message to one of its mailboxes");
-                }
-                self.process.sleep(
-                    nap,
-                    |bell| self.core.watch.announce_sleep(bell),
-                    || self.is_ready(),
-                    || self.core.watch.announce_awake(),
-                );
+    fn receive_patiently<T: Plain>(&self, value: &mut T) -> Result<(), Error> {
+        let (process, core) = (&self.process, &self.core);
+        let mut wait = Wait::new(self, None);
+        let mut taken = self.places.end_turn(process, core, wait.reach);
+        let mut looks = wait.first_looks();
+        loop {
+            if let Some(taken) = taken {
+                *value = self.open(taken?)?.unpack_express()?;
+                return Ok(());
+            }
+            if self.places.take_hot(core, value.as_mut_bytes(), looks) {
+                return Ok(());
+            }
+            taken = self.poll(wait.reach);
+            looks = wait.patience.quick_looks();
+            if taken.is_none() {
+                wait.step()?;
             }
         }
-        Ok(())
     }
 
-    /// The value at the place that had the last message, if the next is there and is a short one of just that value. Most
-    /// messages of a program that cares for time are.
     #[inline]
-    fn receive_hot<T: Plain>(&self) -> Option<T> {
-        if self.streak.get() >= TURN {
-            return None;
-        }
-        let mut lanes = self.lanes.borrow_mut();
-        let lane = lanes.get_mut(self.hot.get())?;
-        let mut value = T::new_zeroed();
-        if !lane
-            .consumer
-            .poll_exact(Flags::SINGLE.0, value.as_mut_bytes())
-        {
-            return None;
-        }
-        self.streak.set(self.streak.get() + 1);
-        Some(value)
-    }
-
-    fn receive_taken<T: Plain>(&self, taken: Taken) -> Result<T, Error> {
-        Ok(self.open(taken)?.unpack_express()?)
+    fn poll(&self, reach: Reach) -> Option<Result<Taken, RetrieveError>> {
+        self.places.poll(&self.process, &self.core, reach)
     }
 
     fn poll_retrieve<'m>(
@@ -299,7 +221,7 @@ impl Mailbox {
         context: &mut Context<'_>,
     ) -> Poll<Result<Incoming<'m>, RetrieveError>> {
         self.core.watch.announce_awake();
-        if let Some(outcome) = self.poll() {
+        if let Some(outcome) = self.poll(Reach::All) {
             return Poll::Ready(outcome.and_then(|taken| self.open(taken)));
         }
         if self.process.ensure_reactor().is_err() {
@@ -309,122 +231,12 @@ impl Mailbox {
         }
         self.core.set_waker(Some(context.waker().clone()));
         self.core.watch.announce_sleep(REACTOR_BELL);
-        if self.is_ready() {
+        if self.places.is_ready(&self.process, &self.core) {
             self.core.set_waker(None);
             self.core.watch.announce_awake();
             context.waker().wake_by_ref();
         }
         Poll::Pending
-    }
-
-    /// Looks once at all places a message can come from: the lanes and, as one more place, the queue with the shared lanes
-    /// that fill it. Begins where the last message was, unless that place had its turn.
-    #[inline]
-    fn poll(&self) -> Option<Result<Taken, RetrieveError>> {
-        if self.core.has_news() {
-            self.take_news();
-        }
-        let mut lanes = self.lanes.borrow_mut();
-        let count = lanes.len();
-        let start = if self.streak.get() < TURN {
-            self.hot.get()
-        } else {
-            self.hot.get() + 1
-        };
-        for step in 0..=count {
-            let place = (start + step) % (count + 1);
-            if place == count {
-                if let Some(outcome) = self.poll_queue(&lanes) {
-                    self.note_place(place);
-                    return Some(outcome);
-                }
-                continue;
-            }
-            let lane = &mut lanes[place];
-            // Read before the lane: what the peer sent before it went is there then.
-            let ended = lane.link.is_ended() || lane.done.load(Ordering::Acquire);
-            let (flags, payload) = match lane.consumer.poll() {
-                Ok(Some(Arrival::Short(short))) => {
-                    (Flags(short.tag), Payload::Short { short, from: 0 })
-                }
-                Ok(Some(Arrival::Eager(eager))) => (Flags(eager.tag), Payload::Eager(eager)),
-                Ok(None) if !ended => continue,
-                other => {
-                    let closed = matches!(other, Ok(Some(Arrival::Closed)));
-                    let lane = lanes.swap_remove(place);
-                    self.core
-                        .set_peeks(lanes.iter().map(|lane| lane.consumer.peek()).collect());
-                    drop(lanes);
-                    self.end_lane(lane, closed, other.is_err());
-                    return self.poll();
-                }
-            };
-            self.note_place(place);
-            let lender = flags.refers_to_lender().then(|| Arc::clone(&lane.link));
-            return Some(Ok(Taken {
-                source: lane.link.peer,
-                flags,
-                payload,
-                lender,
-            }));
-        }
-        None
-    }
-
-    /// A lane has no more messages: its sender closed it, is gone, or wrote nonsense.
-    #[cold]
-    fn end_lane(&self, lane: LaneIn, closed: bool, broken: bool) {
-        if broken {
-            lane.link.cut_off();
-        }
-        let orderly = closed || lane.done.load(Ordering::Acquire);
-        if let Some(gone) = lane
-            .link
-            .gone()
-            .filter(|gone| !orderly && gone.is_failure())
-        {
-            self.core.tell_gone(gone);
-        }
-    }
-
-    fn poll_queue(&self, lanes: &[LaneIn]) -> Option<Result<Taken, RetrieveError>> {
-        match self.core.next_entry() {
-            // The news of a death comes after what its senders' lanes still hold, also those opened a moment ago.
-            Some(Entry::Gone(gone))
-                if self.core.has_news()
-                    || lanes.iter().any(|lane| lane.still_holds_messages_of(gone)) =>
-            {
-                self.core.requeue(Entry::Gone(gone));
-                return None;
-            }
-            Some(entry) => return Some(take_entry(entry)),
-            None => (),
-        }
-        self.refresh_links();
-        for link in self.links.borrow().iter() {
-            if let Some(delivery) = self.process.pump_for(link, &self.core) {
-                return Some(Ok(delivery.take()));
-            }
-        }
-        self.process.poll_networks();
-        // Others' messages may have hidden ours, and networks bring theirs here: they were queued meanwhile.
-        self.core.next_entry().map(take_entry)
-    }
-
-    #[inline]
-    fn note_place(&self, place: usize) {
-        let again = self.hot.get() == place && self.streak.get() < TURN;
-        self.streak
-            .set(if again { self.streak.get() + 1 } else { 0 });
-        self.hot.set(place);
-    }
-
-    #[inline]
-    fn is_hot_ready(&self) -> bool {
-        self.lanes
-            .borrow()
-            .get(self.hot.get())
-            .is_some_and(|lane| lane.consumer.is_ready())
     }
 
     #[inline]
@@ -439,35 +251,85 @@ impl Mailbox {
         )
         .map_err(|cause| RetrieveError::Malformed { rank, cause })
     }
+}
 
-    fn take_news(&self) {
-        let new = self.core.take_new_lanes();
-        let mut lanes = self.lanes.borrow_mut();
-        lanes.extend(new);
-        // The list may have been replaced just when these were opened.
-        self.core
-            .set_peeks(lanes.iter().map(|lane| lane.consumer.peek()).collect());
-    }
+/// One wait for a message.
+struct Wait<'a> {
+    mailbox: &'a Mailbox,
+    patience: Patience<'a>,
+    polling: Option<Polling<'a>>,
+    /// How far the next look shall go.
+    reach: Reach,
+}
 
-    fn refresh_links(&self) {
-        if self.links_version.get() != self.process.links_version() {
-            let (version, links) = self.process.links();
-            self.links_version.set(version);
-            *self.links.borrow_mut() = links;
+impl<'a> Wait<'a> {
+    fn new(mailbox: &'a Mailbox, deadline: Option<Instant>) -> Self {
+        Self {
+            mailbox,
+            patience: Patience::until(deadline, &mailbox.crowd),
+            polling: None,
+            reach: Reach::Some,
         }
     }
 
-    fn has_untold(&self) -> bool {
-        self.links.borrow().iter().any(|link| link.has_untold())
+    /// How long to stay at the hot place before the first look elsewhere: not at all, unless the last two messages came
+    /// there. A full look just when the answer comes would cost more than half of a round trip.
+    #[inline]
+    fn first_looks(&self) -> u32 {
+        if self.mailbox.places.is_hot_likely() {
+            self.patience.quick_looks()
+        } else {
+            0
+        }
     }
 
-    /// Whether a look would find something.
-    fn is_ready(&self) -> bool {
-        self.core.queued.load(Ordering::Acquire) > 0
-            || self.core.has_news()
-            || self.links_version.get() != self.process.links_version()
-            || self.lanes.borrow().iter().any(LaneIn::wants_a_look)
-            || self.links.borrow().iter().any(|link| link.peek.is_ready())
+    /// Waits a little after a look that found nothing.
+    fn step(&mut self) -> Result<(), RetrieveError> {
+        match self.patience.step() {
+            Step::Again => {
+                self.reach = Reach::Some;
+                if self.polling.is_none() {
+                    self.polling = self.mailbox.process.start_polling();
+                }
+                Ok(())
+            }
+            Step::Sleep(nap) => {
+                self.sleep(nap);
+                Ok(())
+            }
+            // What the looks before had not come to.
+            Step::Expired(_) if self.reach == Reach::Some => {
+                self.reach = Reach::All;
+                Ok(())
+            }
+            Step::Expired(waited) => Err(RetrieveError::TimedOut { waited }),
+        }
+    }
+
+    #[cold]
+    fn sleep(&mut self, nap: Duration) {
+        let Mailbox {
+            process,
+            core,
+            places,
+            ..
+        } = self.mailbox;
+        self.reach = Reach::All;
+        self.polling.take().into_iter().for_each(Polling::sleep);
+        // While a peer's lane is full of others' messages, ours to it cannot be told: look again soon.
+        if places.has_untold() {
+            std::thread::sleep(UNTOLD_NAP);
+            return;
+        }
+        if let Some(waited) = self.patience.remarkable() {
+            process.remark(waited, "for a message to one of its mailboxes");
+        }
+        process.sleep(
+            nap,
+            |bell| core.watch.announce_sleep(bell),
+            || places.is_ready(process, core),
+            || core.watch.announce_awake(),
+        );
     }
 }
 
@@ -477,29 +339,7 @@ impl Drop for Mailbox {
         self.core.watch.announce_closed();
         self.core.close();
         self.process.close_mailbox(self.core.id);
-        self.take_news();
-        // What nobody will read gives back what it borrowed.
-        while let Some(entry) = self.core.next_entry() {
-            if let Entry::Message(Delivery {
-                flags,
-                payload,
-                lender: Some(lender),
-                ..
-            }) = entry
-            {
-                discard(flags, &payload, &lender);
-            }
-        }
-        for lane in self.lanes.get_mut() {
-            while let Ok(Some(arrival)) = lane.consumer.poll() {
-                let (flags, payload) = match arrival {
-                    Arrival::Short(short) => (Flags(short.tag), Payload::Short { short, from: 0 }),
-                    Arrival::Eager(eager) => (Flags(eager.tag), Payload::Eager(eager)),
-                    Arrival::Closed => break,
-                };
-                discard(flags, &payload, &lane.link);
-            }
-        }
+        self.places.discard_all(&self.core);
         self.process.close_on_networks(self.core.id);
     }
 }

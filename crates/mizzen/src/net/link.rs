@@ -16,7 +16,7 @@ use super::engine::{Engine, Polling, driver_id, lock};
 use crate::error::{Departure, Gone, PostError, ReachError};
 use crate::process::Process;
 use crate::rank::ProcessId;
-use crate::wait::{Crowd, Patience, Step};
+use crate::wait::{Crowd, Patience, Step, spin};
 
 /// A link to one life of one peer on a network.
 pub(crate) struct NetLink {
@@ -233,7 +233,8 @@ impl NetLink {
             if let Some(found) = look(&mut self.lock()) {
                 return Ok(found);
             }
-            match patience.step(|| false) {
+            spin(patience.quick_looks(), || false);
+            match patience.step() {
                 Step::Again => (),
                 Step::Expired(_) => return Err(Expired),
                 Step::Sleep(nap) => {

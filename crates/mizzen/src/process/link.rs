@@ -4,13 +4,15 @@
 //! which it gives back the other's lent buffers; and a view of the other's watches and bells.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mizzen_lane::{
     Call, Consumer, Peek, Published, Region, Returns, SharedProducer, Watch, call_after_publish,
+    call_quietly,
 };
+use mizzen_shm::barrier;
 
 use super::bells::ring;
 use super::channel::Channel;
@@ -63,6 +65,34 @@ pub(crate) struct MemoryLink {
 pub(crate) struct Inbound {
     pub(crate) consumer: Consumer,
     pub(crate) accounts: HashMap<MailboxId, Arc<Account>>,
+    /// The account that was needed last: it often is the next one too.
+    last: Option<Arc<Account>>,
+}
+
+impl Inbound {
+    /// The account of a mailbox with the peer at the other end of `link`.
+    #[inline]
+    pub(crate) fn account(
+        &mut self,
+        mailbox: MailboxId,
+        link: impl FnOnce() -> Weak<MemoryLink>,
+    ) -> &Arc<Account> {
+        let account = match self.last.take().filter(|last| last.mailbox == mailbox) {
+            Some(last) => last,
+            None => Arc::clone(
+                self.accounts
+                    .entry(mailbox)
+                    .or_insert_with(|| Account::new(link(), mailbox)),
+            ),
+        };
+        self.last.insert(account)
+    }
+
+    /// The mailbox is gone: its account, if it had one.
+    pub(crate) fn close_account(&mut self, mailbox: MailboxId) -> Option<Arc<Account>> {
+        self.last = None;
+        self.accounts.remove(&mailbox)
+    }
 }
 
 /// What we owe a peer for messages of one mailbox: credits are returned in batches of half a window.
@@ -132,6 +162,7 @@ impl MemoryLink {
             inbound: Mutex::new(Inbound {
                 consumer: parts.inbound,
                 accounts: HashMap::new(),
+                last: None,
             }),
             watches: parts.watches,
             bells: parts.bells,
@@ -169,7 +200,7 @@ impl MemoryLink {
     /// The watch of one of the peer's mailboxes. An impossible mailbox gets the first watch: it will be refused as closed.
     pub(crate) fn watch(&self, mailbox: MailboxId) -> Watch {
         let slot = (slot_of(mailbox) as usize) % MAX_MAILBOXES;
-        Watch::new(self.watches.clone(), slot)
+        Watch::new(self.watches.clone(), slot, barrier::everywhere())
     }
 
     /// Wakes the owner of a mailbox if it sleeps, after a message was announced. If the mailbox was closed meanwhile, the
@@ -179,6 +210,28 @@ impl MemoryLink {
         if let Call::Bell(number) = call_after_publish(watch) {
             ring(&self.bells, number);
         }
+    }
+
+    /// As `call`, after a message on a lane of a sender's own.
+    #[inline]
+    pub(crate) fn call_quietly(&self, watch: &Watch) -> Result<(), PostError> {
+        match call_quietly(watch) {
+            Call::Awake => Ok(()),
+            other => self.call_cold(other),
+        }
+    }
+
+    #[cold]
+    fn call_cold(&self, call: Call) -> Result<(), PostError> {
+        match call {
+            Call::Awake => (),
+            Call::Bell(number) => ring(&self.bells, number),
+            Call::Closed => {
+                let rank = self.peer.rank;
+                return Err(PostError::Closed { rank });
+            }
+        }
+        Ok(())
     }
 
     /// Whether a mailbox can be posted to, as far as is known.
@@ -241,6 +294,7 @@ impl MemoryLink {
             .try_short(Flags::CONTROL.0, mailbox.0, &news.0.to_ne_bytes())
         {
             Ok(published) => {
+                fence(Ordering::SeqCst);
                 self.call_following(published);
                 true
             }
@@ -248,10 +302,9 @@ impl MemoryLink {
         }
     }
 
-    /// Wakes the receivers behind a gap in the shared lane that was just filled.
+    /// Wakes the receivers behind a gap in the shared lane that was just filled. After `call`, whose fence orders our
+    /// announcement before the look at the next slot.
     pub(crate) fn call_following(&self, mut published: Published<'_>) {
-        // The fence of a call orders our announcement before the look at the next slot.
-        core::sync::atomic::fence(Ordering::SeqCst);
         while let Some(to) = published.following() {
             self.call(&self.watch(MailboxId(to)));
         }
@@ -381,9 +434,9 @@ impl MemoryLink {
 }
 
 impl Account {
-    pub(crate) fn new(link: &Arc<MemoryLink>, mailbox: MailboxId) -> Arc<Self> {
+    fn new(link: Weak<MemoryLink>, mailbox: MailboxId) -> Arc<Self> {
         Arc::new(Self {
-            link: Arc::downgrade(link),
+            link,
             mailbox,
             owed: AtomicU32::new(0),
         })

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use mizzen_lane::{Region, Returns, Watch};
-use mizzen_shm::SegmentError;
+use mizzen_shm::{SegmentError, barrier};
 
 use self::bells::{BELL_BYTES, BellNumbers};
 use self::link::MemoryLink;
@@ -141,7 +141,11 @@ impl Process {
             }
         };
         let place = &mut mailboxes.slots[slot as usize];
-        let watch = Watch::new(self.watches.region.clone(), slot as usize);
+        let watch = Watch::new(
+            self.watches.region.clone(),
+            slot as usize,
+            barrier::everywhere(),
+        );
         watch.announce_awake();
         let core = Arc::new(Core::new(mailbox_id(slot, place.generation), watch));
         place.core = Some(Arc::clone(&core));
@@ -155,7 +159,7 @@ impl Process {
     pub(crate) fn close_mailbox(&self, mailbox: MailboxId) {
         for link in self.links().1 {
             let mut inbound = link.inbound.lock().unwrap_or_else(PoisonError::into_inner);
-            if inbound.accounts.remove(&mailbox).is_some() {
+            if inbound.close_account(mailbox).is_some() {
                 link.tell(mailbox, link::News::CLOSED);
             }
         }

@@ -12,7 +12,7 @@ use super::link::{MemoryLink, Route};
 use crate::error::{ArenaError, PostError};
 use crate::memory::{Lent, LentBytes, Purpose};
 use crate::message::{Encoded, Flags, Message, Plain, Single};
-use crate::wait::{Crowd, Patience, Step};
+use crate::wait::{Crowd, Patience, Step, spin};
 
 /// How long a poster sleeps between looks at a full lane: the receiver does not know who waits for a shared lane.
 const FULL_NAP: Duration = Duration::from_millis(1);
@@ -143,7 +143,8 @@ impl MemoryLink {
             if let Until::Now = until {
                 return Err(PostError::Busy { rank });
             }
-            match patience.step(|| false) {
+            spin(patience.quick_looks(), || false);
+            match patience.step() {
                 Step::Again => (),
                 Step::Sleep(nap) => {
                     self.remark_full(process, &mut patience);
@@ -225,8 +226,9 @@ impl MemoryLink {
         until: Until,
     ) -> Result<(), PostError> {
         match try_send(lane, message) {
+            // It is posted, whether anybody will read it or not: what it lends is given back then.
             Ok(()) => {
-                self.call(watch);
+                let _ = self.call_quietly(watch);
                 Ok(())
             }
             Err(refused) => self.send_slowly(process, lane, watch, message, until, refused),
@@ -288,7 +290,8 @@ impl MemoryLink {
             }
             self.check(watch)?;
             process.pump_all();
-            match patience.step(|| false) {
+            spin(patience.quick_looks(), || false);
+            match patience.step() {
                 Step::Again => (),
                 Step::Expired(_) => return Err(PostError::TimedOut { rank }),
                 Step::Sleep(nap) => {
@@ -337,7 +340,8 @@ impl Process {
                 return Ok(LentBytes::new(Arc::clone(&self.arena), held, len));
             }
             self.pump_all();
-            match patience.step(|| false) {
+            spin(patience.quick_looks(), || false);
+            match patience.step() {
                 Step::Again => (),
                 Step::Sleep(nap) => std::thread::sleep(nap.min(FULL_NAP)),
                 Step::Expired(waited) => return Err(ArenaError::AllOut { waited }),

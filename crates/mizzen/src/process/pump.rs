@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mizzen_lane::{Arrival, LaneError};
+use mizzen_lane::{Arrival, Exact, LaneError};
 
 use super::Process;
-use super::link::{Account, Inbound, MemoryLink, News};
+use super::link::{Inbound, MemoryLink, News};
 use crate::lock::try_lock;
 use crate::mailbox::{Account as Due, Core, Delivery};
 use crate::message::{Flags, Payload, discard};
@@ -138,10 +138,7 @@ impl Process {
             }
             return Some((to, None));
         }
-        let account = inbound
-            .accounts
-            .entry(to)
-            .or_insert_with(|| Account::new(link, to));
+        let account = inbound.account(to, || Arc::downgrade(link));
         let lender = (flags.has(Flags::LENT) || flags.has(Flags::LONG)).then(|| Arc::clone(link));
         let delivery = Delivery {
             source: link.peer,
@@ -166,6 +163,34 @@ impl Process {
             discard(delivery.flags, &delivery.payload, link);
             link.tell(to, News::CLOSED);
         }
+    }
+}
+
+impl MemoryLink {
+    /// Takes the next message of the shared lane into `target`, if it is a short one of just that length for `mine`, and
+    /// none of its messages waits elsewhere.
+    pub(crate) fn take_exact(self: &Arc<Self>, mine: &Core, target: &mut [u8]) -> Exact {
+        if self.has_untold() || !mine.is_queue_empty() {
+            return Exact::Other;
+        }
+        if !self.peek.is_ready() {
+            return Exact::Nothing;
+        }
+        let Some(mut inbound) = try_lock(&self.inbound) else {
+            return Exact::Nothing;
+        };
+        // Who queues messages has the lock: what was sent before is queued already.
+        if !mine.is_queue_empty() {
+            return Exact::Other;
+        }
+        let to = mine.id;
+        let found = inbound
+            .consumer
+            .poll_exact(Flags::SINGLE.0, Some(to.0), target);
+        if found == Exact::Taken {
+            inbound.account(to, || Arc::downgrade(self)).retrieved();
+        }
+        found
     }
 }
 

@@ -1,0 +1,415 @@
+//! Where a mailbox looks for messages: the lanes of its senders, its queue, and the shared lanes that fill it.
+//!
+//! A look begins at the place that had the last message, the *hot* one, where the next most likely is. It goes on with the
+//! queue and with some of the other lanes and links in turn: a thousand idle ones must not slow down the active one. Who is
+//! about to sleep, or asks only once, looks at all of them.
+
+use core::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use mizzen_lane::{Arrival, Exact};
+
+use super::core::{Core, Delivery, Entry, LaneIn};
+use crate::error::RetrieveError;
+use crate::message::{Flags, Payload, discard};
+use crate::process::Process;
+use crate::process::link::MemoryLink;
+use crate::rank::ProcessId;
+
+/// Messages that one place may have in a row before the others are looked at.
+const TURN: u32 = 128;
+
+/// How far a look goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Some of the places; the others have their turn next time.
+    Some,
+    /// All of them.
+    All,
+}
+
+impl Reach {
+    /// Of `count` places of a kind, how many one look takes in: all of the first few, and of many so much that each has its
+    /// turn soon.
+    #[inline]
+    fn of(self, count: usize) -> usize {
+        match self {
+            Self::Some => count.min(8 + count / 32),
+            Self::All => count,
+        }
+    }
+}
+
+/// The places of one mailbox. Used by its owner only.
+pub(super) struct Places {
+    lanes: RefCell<Vec<LaneIn>>,
+    links: RefCell<Vec<Arc<MemoryLink>>>,
+    links_version: Cell<u64>,
+    hot: Cell<Place>,
+    /// How many messages in a row it had, so that the others get their turn.
+    streak: Cell<u32>,
+    next_lane: Cell<usize>,
+    next_link: Cell<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A sender's own lane.
+    Lane(usize),
+    /// The shared lane of a link, and the queue.
+    Link(usize),
+}
+
+/// A message taken out of the mailbox, not yet opened.
+pub(super) struct Taken {
+    pub(super) source: ProcessId,
+    pub(super) flags: Flags,
+    pub(super) payload: Payload,
+    pub(super) lender: Option<Arc<MemoryLink>>,
+}
+
+type Outcome = Result<Taken, RetrieveError>;
+
+fn take_entry(entry: Entry) -> Outcome {
+    match entry {
+        Entry::Message(delivery) => Ok(delivery.take()),
+        Entry::Gone(gone) => Err(RetrieveError::PeerGone(gone)),
+    }
+}
+
+impl Delivery {
+    /// Takes the message out of the mailbox: whoever sent it may send another.
+    fn take(self) -> Taken {
+        if let Some(account) = &self.account {
+            account.retrieved();
+        }
+        Taken {
+            source: self.source,
+            flags: self.flags,
+            payload: self.payload,
+            lender: self.lender,
+        }
+    }
+}
+
+impl Places {
+    pub(super) fn new() -> Self {
+        Self {
+            lanes: RefCell::default(),
+            links: RefCell::default(),
+            links_version: Cell::new(u64::MAX),
+            hot: Cell::new(Place::Lane(0)),
+            streak: Cell::new(0),
+            next_lane: Cell::new(0),
+            next_link: Cell::new(0),
+        }
+    }
+
+    /// Takes the next message at the hot place into `target`, if it is a short one of just that length: most messages of a
+    /// program that cares for time are. If there is none, looks up to `looks` times more, a moment apart.
+    ///
+    /// Always inlined: what is between the arrival of a message and the program's answer to it decides about the time of a
+    /// round trip, and the length of `target` is known there.
+    #[inline(always)]
+    pub(super) fn take_hot(&self, core: &Core, target: &mut [u8], looks: u32) -> bool {
+        let streak = self.streak.get();
+        if streak >= TURN {
+            return false;
+        }
+        let Place::Lane(index) = self.hot.get() else {
+            return self.take_hot_link(core, target, looks);
+        };
+        let mut lanes = self.lanes.borrow_mut();
+        let Some(lane) = lanes.get_mut(index) else {
+            return false;
+        };
+        let flags = Flags::SINGLE.0;
+        let taken = spin(looks, || lane.consumer.poll_exact(flags, None, target));
+        if taken {
+            self.streak.set(streak + 1);
+        }
+        taken
+    }
+
+    fn take_hot_link(&self, core: &Core, target: &mut [u8], looks: u32) -> bool {
+        let Place::Link(index) = self.hot.get() else {
+            return false;
+        };
+        let links = self.links.borrow();
+        let Some(link) = links.get(index) else {
+            return false;
+        };
+        let taken = spin(looks, || link.take_exact(core, target));
+        if taken {
+            self.streak.set(self.streak.get() + 1);
+        }
+        taken
+    }
+
+    /// Whether the next message can be expected at the hot place.
+    #[inline]
+    pub(super) fn is_hot_likely(&self) -> bool {
+        self.streak.get() > 0
+    }
+
+    /// Whether the hot place has a message, as far as a quick look tells.
+    #[inline]
+    pub(super) fn is_hot_ready(&self, core: &Core) -> bool {
+        match self.hot.get() {
+            Place::Lane(index) => {
+                let lanes = self.lanes.borrow();
+                lanes
+                    .get(index)
+                    .is_some_and(|lane| lane.consumer.is_ready())
+            }
+            Place::Link(index) => {
+                let links = self.links.borrow();
+                core.queued.load(Ordering::Acquire) > 0
+                    || links.get(index).is_some_and(|link| link.peek.is_ready())
+            }
+        }
+    }
+
+    /// Looks once for a message.
+    pub(super) fn poll(
+        &self,
+        process: &Arc<Process>,
+        core: &Arc<Core>,
+        reach: Reach,
+    ) -> Option<Outcome> {
+        let reach = if core.has_news() {
+            self.take_news(core);
+            Reach::All
+        } else {
+            reach
+        };
+        self.end_turn(process, core, reach)
+            .or_else(|| self.poll_hot(process, core))
+            .or_else(|| self.poll_others(process, core, reach))
+    }
+
+    /// When the hot place has had its turn, looks at the others first.
+    #[inline]
+    pub(super) fn end_turn(
+        &self,
+        process: &Arc<Process>,
+        core: &Arc<Core>,
+        reach: Reach,
+    ) -> Option<Outcome> {
+        if self.streak.get() < TURN {
+            return None;
+        }
+        self.streak.set(0);
+        self.poll_others(process, core, reach)
+    }
+
+    fn poll_others(
+        &self,
+        process: &Arc<Process>,
+        core: &Arc<Core>,
+        reach: Reach,
+    ) -> Option<Outcome> {
+        let outcome = self
+            .poll_lanes(core, reach)
+            .or_else(|| self.poll_queue(core))
+            .or_else(|| self.poll_links(process, core, reach));
+        if outcome.is_some() {
+            return outcome;
+        }
+        process.poll_networks();
+        // Others' messages may have hidden ours, and networks bring theirs here: they were queued meanwhile.
+        self.poll_queue(core)
+    }
+
+    #[inline]
+    fn poll_hot(&self, process: &Arc<Process>, core: &Arc<Core>) -> Option<Outcome> {
+        match self.hot.get() {
+            Place::Lane(index) => self.poll_lane(core, index),
+            // What is queued came before what is in the lane.
+            Place::Link(index) => self
+                .poll_queue(core)
+                .or_else(|| self.poll_link(process, core, index)),
+        }
+    }
+
+    fn poll_lanes(&self, core: &Core, reach: Reach) -> Option<Outcome> {
+        let looks = reach.of(self.lanes.borrow().len());
+        for _ in 0..looks {
+            // Lanes that ended are taken out meanwhile.
+            let count = self.lanes.borrow().len();
+            let index = self.next_lane.get();
+            let index = if index < count { index } else { 0 };
+            self.next_lane.set(index + 1);
+            if self.hot.get() == Place::Lane(index) {
+                continue;
+            }
+            if let Some(outcome) = self.poll_lane(core, index) {
+                return Some(outcome);
+            }
+        }
+        None
+    }
+
+    fn poll_lane(&self, core: &Core, index: usize) -> Option<Outcome> {
+        let mut lanes = self.lanes.borrow_mut();
+        let lane = lanes.get_mut(index)?;
+        // Read before the lane: what the peer sent before it went is there then.
+        let ended = lane.link.is_ended() || lane.done.load(Ordering::Acquire);
+        let (flags, payload) = match lane.consumer.poll() {
+            Ok(Some(Arrival::Short(short))) => {
+                (Flags(short.tag), Payload::Short { short, from: 0 })
+            }
+            Ok(Some(Arrival::Eager(eager))) => (Flags(eager.tag), Payload::Eager(eager)),
+            Ok(None) if !ended => return None,
+            other => {
+                let closed = matches!(other, Ok(Some(Arrival::Closed)));
+                let lane = lanes.swap_remove(index);
+                core.set_peeks(lanes.iter().map(|lane| lane.consumer.peek()).collect());
+                drop(lanes);
+                end_lane(core, &lane, closed, other.is_err());
+                return None;
+            }
+        };
+        self.note(Place::Lane(index));
+        let lender = flags.refers_to_lender().then(|| Arc::clone(&lane.link));
+        Some(Ok(Taken {
+            source: lane.link.peer,
+            flags,
+            payload,
+            lender,
+        }))
+    }
+
+    fn poll_queue(&self, core: &Core) -> Option<Outcome> {
+        let entry = core.next_entry()?;
+        // The news of a death comes after what its senders' lanes still hold, also those opened a moment ago.
+        if let Entry::Gone(gone) = entry {
+            let lanes = self.lanes.borrow();
+            if core.has_news() || lanes.iter().any(|lane| lane.still_holds_messages_of(gone)) {
+                core.requeue(entry);
+                return None;
+            }
+        }
+        Some(take_entry(entry))
+    }
+
+    fn poll_links(
+        &self,
+        process: &Arc<Process>,
+        core: &Arc<Core>,
+        reach: Reach,
+    ) -> Option<Outcome> {
+        self.refresh_links(process);
+        let count = self.links.borrow().len();
+        for _ in 0..reach.of(count) {
+            let index = self.next_link.get();
+            let index = if index < count { index } else { 0 };
+            self.next_link.set(index + 1);
+            if let Some(outcome) = self.poll_link(process, core, index) {
+                return Some(outcome);
+            }
+        }
+        None
+    }
+
+    fn poll_link(&self, process: &Arc<Process>, core: &Arc<Core>, index: usize) -> Option<Outcome> {
+        let links = self.links.borrow();
+        let delivery = process.pump_for(links.get(index)?, core)?;
+        self.note(Place::Link(index));
+        Some(Ok(delivery.take()))
+    }
+
+    #[inline]
+    fn note(&self, place: Place) {
+        let again = self.hot.get() == place;
+        self.streak
+            .set(if again { self.streak.get() + 1 } else { 0 });
+        self.hot.set(place);
+    }
+
+    fn take_news(&self, core: &Core) {
+        let new = core.take_new_lanes();
+        let mut lanes = self.lanes.borrow_mut();
+        lanes.extend(new);
+        // The list may have been replaced just when these were opened.
+        core.set_peeks(lanes.iter().map(|lane| lane.consumer.peek()).collect());
+    }
+
+    fn refresh_links(&self, process: &Process) {
+        if self.links_version.get() != process.links_version() {
+            let (version, links) = process.links();
+            self.links_version.set(version);
+            *self.links.borrow_mut() = links;
+        }
+    }
+
+    pub(super) fn has_untold(&self) -> bool {
+        self.links.borrow().iter().any(|link| link.has_untold())
+    }
+
+    /// Whether a look at everything would find something.
+    pub(super) fn is_ready(&self, process: &Process, core: &Core) -> bool {
+        core.queued.load(Ordering::Acquire) > 0
+            || core.has_news()
+            || self.links_version.get() != process.links_version()
+            || self.lanes.borrow().iter().any(LaneIn::wants_a_look)
+            || self.links.borrow().iter().any(|link| link.peek.is_ready())
+    }
+
+    /// What nobody will read gives back what it borrowed.
+    pub(super) fn discard_all(&mut self, core: &Core) {
+        self.take_news(core);
+        while let Some(entry) = core.next_entry() {
+            if let Entry::Message(Delivery {
+                flags,
+                payload,
+                lender: Some(lender),
+                ..
+            }) = entry
+            {
+                discard(flags, &payload, &lender);
+            }
+        }
+        for lane in self.lanes.get_mut() {
+            while let Ok(Some(arrival)) = lane.consumer.poll() {
+                let (flags, payload) = match arrival {
+                    Arrival::Short(short) => (Flags(short.tag), Payload::Short { short, from: 0 }),
+                    Arrival::Eager(eager) => (Flags(eager.tag), Payload::Eager(eager)),
+                    Arrival::Closed => break,
+                };
+                discard(flags, &payload, &lane.link);
+            }
+        }
+    }
+}
+
+/// Whether `look` takes the message it looks for, now or within some more looks.
+#[inline(always)]
+fn spin(looks: u32, mut look: impl FnMut() -> Exact) -> bool {
+    let mut left = looks;
+    loop {
+        match look() {
+            Exact::Taken => return true,
+            Exact::Nothing if left > 0 => left -= 1,
+            _ => return false,
+        }
+        ::core::hint::spin_loop();
+    }
+}
+
+/// A lane has no more messages: its sender closed it, is gone, or wrote nonsense.
+#[cold]
+fn end_lane(core: &Core, lane: &LaneIn, closed: bool, broken: bool) {
+    if broken {
+        lane.link.cut_off();
+    }
+    let orderly = closed || lane.done.load(Ordering::Acquire);
+    if let Some(gone) = lane
+        .link
+        .gone()
+        .filter(|gone| !orderly && gone.is_failure())
+    {
+        core.tell_gone(gone);
+    }
+}
