@@ -39,11 +39,11 @@ impl Returns {
     /// buffer afterwards. A number beyond the table is ignored: it came from a peer and was never valid.
     pub fn give_back(&self, buffer: u32, loan: u64) {
         if (buffer as usize) < self.buffers {
-            // Release pairs with the acquire in `is_back`: the borrower's reads are over.
-            // The latest loan counts: a slow thread may still give back an earlier one.
+            // Release pairs with the acquire in `is_back`: the borrower's reads are over. A plain store: a buffer is lent
+            // again only after this was seen, so there is no other thread that would write the word now.
             self.table
                 .word(buffer as usize)
-                .fetch_max(loan, Ordering::AcqRel);
+                .store(loan, Ordering::Release);
         }
     }
 

@@ -139,6 +139,29 @@ impl Deck {
     ///
     /// [`ArenaError::TooLong`] if no arena can hold it, or the system has no memory.
     pub fn lend<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
+        let mut buffer = self.lend_unzeroed(count)?;
+        buffer.zero();
+        Ok(buffer)
+    }
+
+    /// As [`lend`](Self::lend), but the values are what an earlier message of this process left there, or zero. For a buffer
+    /// that is written all over: setting a long one to zero costs more than handing it over.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     let inbox = deck.mailbox()?;
+    ///     let mut samples = deck.lend_unzeroed::<f32>(1000)?;
+    ///     samples.fill(0.5);
+    ///     inbox.address().post_lent(&1u32, samples)?;
+    ///     assert_eq!(inbox.receive_lent::<u32, f32>()?.1[999], 0.5);
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`lend`](Self::lend).
+    pub fn lend_unzeroed<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
         self.process.lend(count, Until::Forever)
     }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use mizzen_lane::Watch;
+use mizzen_lane::{SHORT_MAX, Watch};
 use mizzen_proto::id::StreamId;
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::crash;
 use crate::error::PostError;
-use crate::memory::Lent;
+use crate::memory::{Lent, LoanTicket};
 use crate::message::{Encoded, Flags, Message, Plain, Single};
 use crate::net::{NetLink, Outgoing};
 use crate::process::channel::OpenLane;
@@ -165,6 +165,13 @@ impl Sender {
         header: &H,
         buffer: Lent<T>,
     ) -> Result<(), PostError> {
+        let buffer = match &mut self.path {
+            Path::Memory(lane) => match lane.hand_over(&self.process, header.as_bytes(), buffer)? {
+                None => return Ok(()),
+                Some(buffer) => buffer,
+            },
+            Path::Net { .. } => buffer,
+        };
         let mut message = Message::new();
         message.pack_cheaper(header).pack_lent(buffer);
         self.post(&mut message)
@@ -209,6 +216,31 @@ impl Lane {
             return self.link.call_quietly(&self.watch);
         }
         self.send_slowly(process, bytes)
+    }
+
+    /// The way of a header and a lent buffer that fit into a slot. Gives the buffer back if it must go another way.
+    fn hand_over<T: Plain>(
+        &mut self,
+        process: &Arc<Process>,
+        header: &[u8],
+        buffer: Lent<T>,
+    ) -> Result<Option<Lent<T>>, PostError> {
+        const TICKET: usize = LoanTicket::BYTES;
+        if header.len() > SHORT_MAX - TICKET || self.open.closed.load(Ordering::Relaxed) {
+            return Ok(Some(buffer));
+        }
+        self.link.check(&self.watch)?;
+        let mut slot = [0; SHORT_MAX];
+        slot[..TICKET].copy_from_slice(self.link.show(process, &buffer)?.as_bytes());
+        slot[TICKET..TICKET + header.len()].copy_from_slice(header);
+        let slot = &slot[..TICKET + header.len()];
+        if self.open.producer.try_short(Flags::HANDED.0, slot).is_err() {
+            return Ok(Some(buffer));
+        }
+        // It is posted, whether anybody will read it or not: then it is given back.
+        let _ = self.link.call_quietly(&self.watch);
+        self.link.give(process, buffer.into_bytes());
+        Ok(None)
     }
 
     #[cold]

@@ -51,3 +51,20 @@ fn what_was_lent_stays_as_it_is_after_its_reader_left() {
     let tile = kept.into_iter().flatten().next().expect("rank 1 kept it");
     assert!(tile.iter().all(|value| *value == 7));
 }
+
+#[test]
+fn ranks_that_first_post_long_messages_to_each_other_do_not_wait() {
+    run(2, |deck| {
+        let inbox = deck.mailbox()?;
+        deck.bind(&format!("inbox {}", deck.rank()), &inbox)?;
+        let other = deck.fetch(&format!("inbox {}", 1 - deck.rank().0))?;
+        let mine = vec![deck.rank().0 as u8; 20 << 20];
+        let mut message = mizzen::Message::new();
+        message.pack_cheaper(&mine[..]);
+        other.sender()?.post(&mut message)?;
+        let theirs = vec![1 - deck.rank().0 as u8; 20 << 20];
+        assert!(inbox.receive_vec::<u8>()? == theirs);
+        Ok(())
+    })
+    .unwrap();
+}

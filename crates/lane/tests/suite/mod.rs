@@ -90,7 +90,7 @@ fn a_short_message_of_a_shared_lane_is_taken_only_for_its_address() {
     let (producer, mut consumer) = (sender.shared_producer(), receiver.consumer());
     for len in [0, 1, 8, 13, 48] {
         let (message, mut target) = (pattern(9, len), vec![0; len]);
-        drop(producer.try_short(5, 77, &message).unwrap());
+        let _published = producer.try_short(5, 77, &message).unwrap();
         let wrong = consumer.poll_exact(5, Some(78), &mut target);
         assert_eq!(wrong, Exact::Other);
         assert_eq!(consumer.poll_exact(5, Some(77), &mut target), Exact::Taken);

@@ -11,7 +11,8 @@ use std::sync::atomic::Ordering;
 use mizzen_lane::{Arrival, Exact};
 
 use super::core::{Core, Delivery, Entry, LaneIn};
-use crate::error::RetrieveError;
+use crate::error::{RetrieveError, UnpackError};
+use crate::memory::{Loan, LoanTicket};
 use crate::message::{Flags, Payload, discard};
 use crate::process::Process;
 use crate::process::link::MemoryLink;
@@ -112,27 +113,32 @@ impl Places {
     /// Always inlined: what is between the arrival of a message and the program's answer to it decides about the time of a
     /// round trip, and the length of `target` is known there.
     #[inline(always)]
-    pub(super) fn take_hot(&self, core: &Core, target: &mut [u8], looks: u32) -> bool {
+    pub(super) fn take_hot(
+        &self,
+        core: &Core,
+        flags: Flags,
+        target: &mut [u8],
+        looks: u32,
+    ) -> bool {
         let streak = self.streak.get();
         if streak >= TURN {
             return false;
         }
         let Place::Lane(index) = self.hot.get() else {
-            return self.take_hot_link(core, target, looks);
+            return self.take_hot_link(core, flags, target, looks);
         };
         let mut lanes = self.lanes.borrow_mut();
         let Some(lane) = lanes.get_mut(index) else {
             return false;
         };
-        let flags = Flags::SINGLE.0;
-        let taken = spin(looks, || lane.consumer.poll_exact(flags, None, target));
+        let taken = spin(looks, || lane.consumer.poll_exact(flags.0, None, target));
         if taken {
             self.streak.set(streak + 1);
         }
         taken
     }
 
-    fn take_hot_link(&self, core: &Core, target: &mut [u8], looks: u32) -> bool {
+    fn take_hot_link(&self, core: &Core, flags: Flags, target: &mut [u8], looks: u32) -> bool {
         let Place::Link(index) = self.hot.get() else {
             return false;
         };
@@ -140,11 +146,25 @@ impl Places {
         let Some(link) = links.get(index) else {
             return false;
         };
-        let taken = spin(looks, || link.take_exact(core, target));
+        let taken = spin(looks, || link.take_exact(core, flags, target));
         if taken {
             self.streak.set(self.streak.get() + 1);
         }
         taken
+    }
+
+    /// The buffer of the message that was just taken at the hot place.
+    pub(super) fn borrow(&self, ticket: LoanTicket) -> Result<Loan, UnpackError> {
+        match self.hot.get() {
+            Place::Lane(index) => match self.lanes.borrow().get(index) {
+                Some(lane) => lane.link.borrow(ticket),
+                None => Err(UnpackError::Malformed),
+            },
+            Place::Link(index) => match self.links.borrow().get(index) {
+                Some(link) => link.borrow(ticket),
+                None => Err(UnpackError::Malformed),
+            },
+        }
     }
 
     /// Whether the next message can be expected at the hot place.

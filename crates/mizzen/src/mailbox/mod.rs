@@ -9,13 +9,16 @@ use ::core::task::{Context, Poll};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mizzen_lane::SHORT_MAX;
+use zerocopy::FromBytes;
+
 pub(crate) use self::core::{Account, Core, Delivery, LaneIn};
 use self::look::{Places, Reach, Taken};
 use crate::address::MailboxRef;
 use crate::crash;
-use crate::error::{Error, RetrieveError};
-use crate::memory::Borrowed;
-use crate::message::{Incoming, Plain};
+use crate::error::{Error, RetrieveError, UnpackError};
+use crate::memory::{Borrowed, LoanTicket};
+use crate::message::{Flags, Incoming, Plain};
 use crate::net::Polling;
 use crate::process::Handle;
 use crate::process::bells::REACTOR_BELL;
@@ -122,10 +125,10 @@ impl Mailbox {
     pub fn receive<T: Plain>(&self) -> Result<T, Error> {
         // Filled in place: a value that moves just after it was written word by word waits for those writes.
         let mut value = T::new_zeroed();
-        if !self.places.take_hot(&self.core, value.as_mut_bytes(), 0) {
-            self.receive_patiently(&mut value)?;
+        match self.take_as(Flags::SINGLE, value.as_mut_bytes())? {
+            None => Ok(value),
+            Some(taken) => Ok(self.open(taken)?.unpack_express()?),
         }
-        Ok(value)
     }
 
     /// Waits for a message that is any number of plain values.
@@ -153,8 +156,25 @@ impl Mailbox {
     ///
     /// As [`receive`](Self::receive).
     pub fn receive_lent<H: Plain, T: Plain>(&self) -> Result<(H, Borrowed<T>), Error> {
-        let mut incoming = self.retrieve()?;
-        Ok((incoming.unpack_express()?, incoming.unpack_lent()?))
+        const TICKET: usize = LoanTicket::BYTES;
+        let mut slot = [0; SHORT_MAX];
+        let len = TICKET + size_of::<H>();
+        let taken = if len <= slot.len() {
+            self.take_as(Flags::HANDED, &mut slot[..len])?
+        } else {
+            Some(self.wait_until(None)?)
+        };
+        if let Some(taken) = taken {
+            let mut incoming = self.open(taken)?;
+            return Ok((incoming.unpack_express()?, incoming.unpack_lent()?));
+        }
+        let ticket = LoanTicket::read_from_bytes(&slot[..TICKET]);
+        let header = H::read_from_bytes(&slot[TICKET..len]);
+        let (Ok(ticket), Ok(header)) = (ticket, header) else {
+            return Err(UnpackError::Malformed.into());
+        };
+        let loan = self.places.borrow(ticket)?;
+        Ok((header, Borrowed::new(loan)?))
     }
 
     /// Says that this mailbox waits for something from `rank`: if that process dies or leaves, retrieving says so even if
@@ -190,18 +210,32 @@ impl Mailbox {
         }
     }
 
-    fn receive_patiently<T: Plain>(&self, value: &mut T) -> Result<(), Error> {
+    /// Waits for the next message. If it is a short one with these flags and of just that length, at the place of the last
+    /// ones, it goes straight into `target`; otherwise it is returned.
+    #[inline]
+    fn take_as(&self, flags: Flags, target: &mut [u8]) -> Result<Option<Taken>, RetrieveError> {
+        if self.places.take_hot(&self.core, flags, target, 0) {
+            return Ok(None);
+        }
+        self.take_patiently(flags, target)
+    }
+
+    #[inline]
+    fn take_patiently(
+        &self,
+        flags: Flags,
+        target: &mut [u8],
+    ) -> Result<Option<Taken>, RetrieveError> {
         let (process, core) = (&self.process, &self.core);
         let mut wait = Wait::new(self, None);
         let mut taken = self.places.end_turn(process, core, wait.reach);
         let mut looks = wait.first_looks();
         loop {
             if let Some(taken) = taken {
-                *value = self.open(taken?)?.unpack_express()?;
-                return Ok(());
+                return taken.map(Some);
             }
-            if self.places.take_hot(core, value.as_mut_bytes(), looks) {
-                return Ok(());
+            if self.places.take_hot(core, flags, target, looks) {
+                return Ok(None);
             }
             taken = self.poll(wait.reach);
             looks = wait.patience.quick_looks();
@@ -247,7 +281,7 @@ impl Mailbox {
             taken.source,
             taken.flags,
             taken.payload,
-            taken.lender.as_deref(),
+            taken.lender.as_ref(),
         )
         .map_err(|cause| RetrieveError::Malformed { rank, cause })
     }

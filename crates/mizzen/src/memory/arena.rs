@@ -4,6 +4,8 @@
 //! first gets a block of it. A block handed to a peer is *out* until the peer has given it back, which the arena
 //! notices when it next needs memory. A dead peer's blocks come back at once.
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use mizzen_lane::{Region, Returns};
@@ -29,6 +31,8 @@ pub(crate) enum Purpose {
 pub(crate) struct Arena {
     memory: Memory,
     state: Mutex<State>,
+    /// Whether slabs were dropped that peers still keep.
+    has_dropped: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -36,7 +40,10 @@ struct State {
     slabs: Vec<Option<Slab>>,
     blocks: Vec<Block>,
     free_numbers: Vec<u32>,
-    out: Vec<Out>,
+    /// Blocks at peers, the oldest first.
+    out: VecDeque<Out>,
+    /// Blocks that came back and are kept whole for the next use.
+    spare: Vec<u32>,
     /// Bytes of blocks in use, by purpose.
     used: [usize; 2],
     /// Slabs that were dropped since peers were last told.
@@ -88,13 +95,18 @@ impl Arena {
     const SLAB_ORDER: u32 = 22;
     /// The most memory of all lent buffers, and of all long messages under way.
     const LIMITS: [usize; 2] = [1 << 30, 64 << 20];
-    /// Large blocks kept for the next use.
+    /// Blocks of any size kept whole for the next use.
+    const SPARE: usize = 8;
+    /// Up to this size, some more memory is better than some more cache misses: 1 MiB.
+    const BATCH_ORDER: u32 = 20;
+    /// Large slabs kept for the next use.
     const SPARE_LARGE: usize = 4;
 
     pub(crate) fn new(memory: Memory) -> Self {
         Self {
             memory,
             state: Mutex::default(),
+            has_dropped: AtomicBool::new(false),
         }
     }
 
@@ -113,6 +125,10 @@ impl Arena {
         }
         let mut state = self.lock();
         let order = Buddy::order_for(len);
+        if let Some(number) = state.take_spare(order, purpose) {
+            return Ok(Some(state.held(number)));
+        }
+        self.note_dropped(&state);
         if !state.fits(order, purpose) {
             state.collect();
             if !state.fits(order, purpose) {
@@ -139,26 +155,34 @@ impl Arena {
             purpose,
         };
         state.used[purpose as usize] += 1 << order;
-        let region = state.slab(slab).shared.region.clone();
-        Ok(Some(Held {
-            region,
-            slab: SlabId(slab),
-            offset,
-            number,
-            loan,
-        }))
+        Ok(Some(state.held(number)))
+    }
+
+    /// A block that came back, and was not freed, is lent once more: the number of the loan.
+    pub(crate) fn lend_again(&self, number: u32) -> u64 {
+        let mut state = self.lock();
+        let block = &mut state.blocks[number as usize];
+        block.loan += 1;
+        block.loan
+    }
+
+    /// Whether long messages use more than half of the memory they may.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.lock().used[Purpose::LongMessage as usize] > Self::longest(Purpose::LongMessage) / 2
     }
 
     /// Takes back a block that was not handed over.
     pub(crate) fn give(&self, number: u32) {
-        self.lock().free(number);
+        let mut state = self.lock();
+        state.free(number);
+        self.note_dropped(&state);
     }
 
     /// Notes that the block is now at `holder`, which gives it back through `returns`.
     pub(crate) fn hand_over(&self, number: u32, holder: ProcessId, returns: Returns) {
         let mut state = self.lock();
         let loan = state.blocks[number as usize].loan;
-        state.out.push(Out {
+        state.out.push_back(Out {
             number,
             loan,
             holder,
@@ -176,6 +200,7 @@ impl Arena {
         for out in back {
             state.free(out.number);
         }
+        self.note_dropped(&state);
     }
 
     /// The memory of a slab, to be passed to a peer.
@@ -189,7 +214,20 @@ impl Arena {
 
     /// Slabs that were dropped since this was last asked.
     pub(crate) fn dropped_slabs(&self) -> Vec<SlabId> {
-        core::mem::take(&mut self.lock().dropped)
+        let mut state = self.lock();
+        self.has_dropped.store(false, Ordering::Relaxed);
+        core::mem::take(&mut state.dropped)
+    }
+
+    fn note_dropped(&self, state: &State) {
+        if !state.dropped.is_empty() {
+            self.has_dropped.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there are any such.
+    pub(crate) fn has_dropped(&self) -> bool {
+        self.has_dropped.load(Ordering::Relaxed)
     }
 
     /// Bytes of memory of all slabs.
@@ -222,8 +260,69 @@ impl State {
             if out.returns.is_back(out.number, out.loan) {
                 self.free(out.number);
             } else {
-                self.out.push(out);
+                self.out.push_back(out);
             }
+        }
+        for number in core::mem::take(&mut self.spare) {
+            self.free(number);
+        }
+    }
+
+    /// A block of this kind that came back before: the usual case of one that is lent again and again.
+    ///
+    /// To see whether one came back costs a cache miss, and the same one tells of its neighbours: so small blocks are
+    /// looked for when several are out.
+    fn take_spare(&mut self, order: u32, purpose: Purpose) -> Option<u32> {
+        if let Some(number) = self.find_spare(order, purpose) {
+            return Some(number);
+        }
+        let is_small = order <= Arena::BATCH_ORDER;
+        if is_small && self.out.len() < Arena::SPARE {
+            return None;
+        }
+        for _ in 0..if is_small { Arena::SPARE } else { 1 } {
+            let oldest = self.out.front()?;
+            if !oldest.returns.is_back(oldest.number, oldest.loan) {
+                break;
+            }
+            let number = oldest.number;
+            self.out.pop_front();
+            if self.blocks[number as usize].order > Arena::SLAB_ORDER {
+                // A slab of its own: kept or not, it is found again as quickly.
+                self.free(number);
+            } else {
+                self.spare.push(number);
+            }
+        }
+        while self.spare.len() > Arena::SPARE {
+            let oldest = self.spare.remove(0);
+            self.free(oldest);
+        }
+        self.find_spare(order, purpose)
+    }
+
+    fn find_spare(&mut self, order: u32, purpose: Purpose) -> Option<u32> {
+        let fits = |number: &u32| {
+            let block = self.blocks[*number as usize];
+            block.order == order && block.purpose == purpose
+        };
+        let place = self.spare.iter().rposition(fits)?;
+        let number = self.spare.swap_remove(place);
+        self.blocks[number as usize].loan += 1;
+        Some(number)
+    }
+
+    /// A block as its holder sees it.
+    fn held(&mut self, number: u32) -> Held {
+        let Block {
+            slab, offset, loan, ..
+        } = self.blocks[number as usize];
+        Held {
+            region: self.slab(slab).shared.region.clone(),
+            slab: SlabId(slab),
+            offset,
+            number,
+            loan,
         }
     }
 

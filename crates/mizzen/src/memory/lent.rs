@@ -18,6 +18,7 @@ use mizzen_lane::{Region, Returns};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::arena::{Arena, Held, SlabId};
+use super::manifest::Manifest;
 use crate::error::UnpackError;
 use crate::message::Plain;
 use crate::rank::ProcessId;
@@ -57,6 +58,7 @@ pub struct Lent<T> {
 }
 
 /// A lent buffer without its type.
+#[derive(Debug)]
 pub(crate) struct LentBytes {
     arena: Arc<Arena>,
     held: Held,
@@ -90,6 +92,14 @@ impl<T: Plain> Lent<T> {
 
     pub(crate) fn into_bytes(self) -> LentBytes {
         self.bytes
+    }
+
+    pub(crate) fn bytes(&self) -> &LentBytes {
+        &self.bytes
+    }
+
+    pub(crate) fn zero(&mut self) {
+        self.bytes.as_mut_bytes().fill(0);
     }
 }
 
@@ -156,6 +166,33 @@ impl LentBytes {
         });
     }
 
+    /// Writes into the buffer at `offset`. The receiver may look at other parts of it meanwhile.
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
+        assert!(bytes.len() <= self.len && offset <= self.len - bytes.len());
+        self.held.region.copy_in(self.held.offset + offset, bytes);
+    }
+
+    /// The buffer as the manifest of a message of `len` bytes, for which it was made.
+    pub(crate) fn manifest(&self, len: usize) -> Manifest {
+        assert!(Manifest::bytes(len) <= self.len, "the buffer holds it");
+        Manifest::new(self.held.region.clone(), self.held.offset, len)
+            .expect("the arena made the block inside the region")
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the peer gave back the present loan.
+    pub(crate) fn is_back(&self, returns: &Returns) -> bool {
+        returns.is_back(self.held.number, self.held.loan)
+    }
+
+    /// The peer gave the buffer back: it can be lent once more.
+    pub(crate) fn lend_again(&mut self) {
+        self.held.loan = self.arena.lend_again(self.held.number);
+    }
+
     /// The buffer is at `holder` from now on.
     pub(crate) fn hand_over(mut self, holder: ProcessId, returns: Returns) {
         self.handed_over = true;
@@ -216,6 +253,13 @@ impl Loan {
             ticket,
             returns,
         })
+    }
+
+    /// Copies from `offset` of the buffer, which must be whole by then, while the lender may write other parts of it.
+    pub(crate) fn copy_out(&self, offset: usize, target: &mut [u8]) {
+        assert!(offset + target.len() <= self.ticket.len as usize);
+        let at = self.ticket.offset as usize + offset;
+        self.region.copy_out(at, target);
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {

@@ -4,9 +4,11 @@
 mod arena;
 mod buddy;
 mod lent;
+mod manifest;
 mod share;
 
 pub(crate) use arena::{Arena, Purpose, SlabId};
 pub use lent::{Borrowed, Lent};
 pub(crate) use lent::{LentBytes, Loan, LoanTicket};
+pub(crate) use manifest::{CHUNK, Manifest};
 pub(crate) use share::{Memory, Shared};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::pieces::{Entry, Flags, MAX_PIECES, read_varint};
-use super::{Payload, Plain};
+use super::pieces::{Entry, Flags, MAX_PIECES, VARINT_MAX, push_varint, read_varint};
+use super::{Payload, Plain, Stream};
 use crate::address::MailboxRef;
 use crate::error::UnpackError;
 use crate::memory::{Loan, LoanTicket};
@@ -46,9 +46,21 @@ impl<'m> Incoming<'m> {
         source: ProcessId,
         flags: Flags,
         payload: Payload,
-        lender: Option<&MemoryLink>,
+        lender: Option<&Arc<MemoryLink>>,
     ) -> Result<Self, UnpackError> {
         let (flags, payload) = match lender {
+            Some(_) if flags.has(Flags::HANDED) => {
+                let bytes = with_table(&payload).ok_or(UnpackError::Malformed)?;
+                (Flags::LENT, Payload::Owned(bytes))
+            }
+            Some(lender) if flags.has(Flags::STREAM) => {
+                let ticket = ticket_at(&payload, 0).ok_or(UnpackError::Malformed)?;
+                let stream = Stream::open(lender, ticket)?;
+                (
+                    flags.without(Flags::STREAM),
+                    Payload::Stream(Box::new(stream)),
+                )
+            }
             Some(lender) if flags.has(Flags::LONG) => {
                 let ticket = ticket_at(&payload, 0).ok_or(UnpackError::Malformed)?;
                 (
@@ -250,8 +262,10 @@ impl<'m> Incoming<'m> {
     ///
     /// [`UnpackError`] if the sender was lost before all of it came.
     pub fn finish(self) -> Result<(), UnpackError> {
-        if let Payload::Offered(_) = self.payload {
-            return self.finish_offered();
+        match self.payload {
+            Payload::Offered(_) => return self.finish_offered(),
+            Payload::Stream(_) => return self.finish_stream(),
+            _ => (),
         }
         for (at, target) in self.pending {
             self.payload.copy_out(at, target);
@@ -357,9 +371,18 @@ impl<'m> Incoming<'m> {
         Entry::read(&bytes[..len])
     }
 
+    /// Waits for what `window` will look at, if it comes by and by.
+    #[inline]
+    fn arrive_window(&mut self, at: usize) -> Result<(), UnpackError> {
+        match &mut self.payload {
+            Payload::Stream(stream) => stream.arrive((at + VARINT_MAX).min(stream.len())),
+            _ => Ok(()),
+        }
+    }
+
     /// Up to ten bytes of the payload from `at` on: enough for one integer of the table.
-    fn window(&self, at: usize) -> ([u8; 10], usize) {
-        let mut bytes = [0; 10];
+    fn window(&self, at: usize) -> ([u8; VARINT_MAX], usize) {
+        let mut bytes = [0; VARINT_MAX];
         let len = self.payload.here().saturating_sub(at).min(bytes.len());
         self.payload.copy_out(at, &mut bytes[..len]);
         (bytes, len)
@@ -371,6 +394,7 @@ impl<'m> Incoming<'m> {
             (self.table_at, self.data_at, self.left) = (0, 0, 1);
             return Ok(());
         }
+        self.arrive_window(0)?;
         let (bytes, len) = self.window(0);
         let (count, used) = read_varint(&bytes[..len]).ok_or(UnpackError::Malformed)?;
         if count > MAX_PIECES as u64 {
@@ -378,6 +402,7 @@ impl<'m> Incoming<'m> {
         }
         let (mut at, mut total) = (used, 0u64);
         for _ in 0..count {
+            self.arrive_window(at)?;
             let (entry, used) = self.entry_at(at).ok_or(UnpackError::Malformed)?;
             let is_ticket = !self.flags.has(Flags::FOREIGN);
             if entry.lent && is_ticket && entry.len != LoanTicket::BYTES as u64 {
@@ -443,12 +468,29 @@ impl fmt::Debug for Incoming<'_> {
 /// Gives back what a message that nobody will read has borrowed.
 pub(crate) fn discard(flags: Flags, payload: &Payload, lender: &MemoryLink) {
     let give_back = |ticket: LoanTicket| lender.returns.give_back(ticket.number, ticket.loan);
-    if flags.has(Flags::LONG) {
+    let is_ticket = [Flags::LONG, Flags::STREAM, Flags::HANDED];
+    if is_ticket.into_iter().any(|flag| flags.has(flag)) {
         ticket_at(payload, 0).into_iter().for_each(give_back);
     } else if flags.has(Flags::LENT) {
         let tickets = lent_tickets(payload);
         tickets.into_iter().for_each(give_back);
     }
+}
+
+/// The bytes of a message of a header and a lent buffer, as any other with these two pieces has them.
+fn with_table(handed: &Payload) -> Option<Vec<u8>> {
+    let header = handed.len().checked_sub(LoanTicket::BYTES)?;
+    let mut bytes = Vec::new();
+    push_varint(&mut bytes, 2);
+    for (len, lent) in [(header, false), (LoanTicket::BYTES, true)] {
+        let len = len as u64;
+        Entry { len, lent }.push(&mut bytes);
+    }
+    let at = bytes.len();
+    bytes.resize(at + handed.len(), 0);
+    handed.copy_out(LoanTicket::BYTES, &mut bytes[at..at + header]);
+    handed.copy_out(0, &mut bytes[at + header..]);
+    Some(bytes)
 }
 
 /// The tickets in a message with a table, as far as it makes sense.

@@ -19,6 +19,7 @@ mod offered;
 mod outgoing;
 mod payload;
 mod pieces;
+mod stream;
 
 pub use incoming::Incoming;
 pub(crate) use incoming::discard;
@@ -26,6 +27,7 @@ pub(crate) use outgoing::{Encoded, Single};
 pub use outgoing::{Later, Message};
 pub(crate) use payload::Payload;
 pub(crate) use pieces::Flags;
+pub(crate) use stream::Stream;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

@@ -24,7 +24,10 @@ impl Incoming<'_> {
         if at + len <= self.payload.here() {
             return Ok(());
         }
-        self.receive_all()
+        match &mut self.payload {
+            Payload::Stream(stream) => stream.arrive(at + len),
+            _ => self.receive_all(),
+        }
     }
 
     /// Waits until the table is here, if it was too long to come with the announcement.

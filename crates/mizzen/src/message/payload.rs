@@ -2,6 +2,7 @@
 
 use mizzen_lane::{Eager, Short};
 
+use super::Stream;
 use crate::memory::Loan;
 use crate::net::Offered;
 
@@ -16,6 +17,8 @@ pub(crate) enum Payload {
     Owned(Vec<u8>),
     /// In a block of the sender's arena.
     Block(Loan),
+    /// In chunks of the sender's arena, which come one after the other.
+    Stream(Box<Stream>),
     /// The head of a message from another host; the body comes when it is asked for.
     Offered(Offered),
 }
@@ -27,6 +30,7 @@ impl Payload {
             Self::Eager(eager) => eager.len(),
             Self::Owned(bytes) => bytes.len(),
             Self::Block(block) => block.as_bytes().len(),
+            Self::Stream(stream) => stream.len(),
             Self::Offered(offered) => offered.len(),
         }
     }
@@ -35,6 +39,7 @@ impl Payload {
     pub(crate) fn here(&self) -> usize {
         match self {
             Self::Offered(offered) => offered.head().len(),
+            Self::Stream(stream) => stream.here(),
             other => other.len(),
         }
     }
@@ -43,6 +48,7 @@ impl Payload {
     pub(crate) fn copy_out(&self, at: usize, target: &mut [u8]) {
         match self {
             Self::Eager(eager) => eager.copy_out(at, target),
+            Self::Stream(stream) => stream.copy_out(at, target),
             _ => {
                 target.copy_from_slice(&self.in_place().unwrap_or_default()[at..at + target.len()])
             }
@@ -53,7 +59,7 @@ impl Payload {
     pub(crate) fn in_place(&self) -> Option<&[u8]> {
         match self {
             Self::Short { short, from } => Some(&short.bytes()[*from..]),
-            Self::Eager(_) => None,
+            Self::Eager(_) | Self::Stream(_) => None,
             Self::Owned(bytes) => Some(bytes),
             Self::Block(block) => Some(block.as_bytes()),
             Self::Offered(offered) => Some(offered.head()),
@@ -63,9 +69,9 @@ impl Payload {
     /// The same bytes in memory of our own, if they hold memory that others wait for.
     pub(crate) fn detach(self) -> Self {
         match self {
-            Self::Eager(ref eager) => {
-                let mut bytes = vec![0; eager.len()];
-                eager.copy_out(0, &mut bytes);
+            Self::Eager(_) | Self::Stream(_) => {
+                let mut bytes = vec![0; self.len()];
+                self.copy_out(0, &mut bytes);
                 Self::Owned(bytes)
             }
             Self::Block(ref block) => Self::Owned(block.as_bytes().to_vec()),

@@ -19,6 +19,10 @@ impl Flags {
     pub(crate) const CONTROL: Self = Self(8);
     /// It came over a network: lent pieces hold the bytes of their buffers. Neither in lanes nor on the wire.
     pub(crate) const FOREIGN: Self = Self(16);
+    /// The payload is the descriptor of the manifest of a message that is still being written.
+    pub(crate) const STREAM: Self = Self(32);
+    /// A header and a lent buffer, without a table: the buffer's ticket, then the header.
+    pub(crate) const HANDED: Self = Self(64);
     /// What may be said on the wire.
     pub(crate) const ON_WIRE: Self = Self(Self::SINGLE.0 | Self::LENT.0);
 
@@ -28,7 +32,7 @@ impl Flags {
 
     /// Whether the message cannot be opened without the memory of its sender.
     pub(crate) const fn refers_to_lender(self) -> bool {
-        self.has(Self::LENT) || self.has(Self::LONG)
+        self.0 & (Self::LENT.0 | Self::LONG.0 | Self::STREAM.0 | Self::HANDED.0) != 0
     }
 
     pub(crate) const fn with(self, other: Self) -> Self {

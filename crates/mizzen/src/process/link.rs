@@ -3,7 +3,7 @@
 //! Each side has one shared lane to the other, over which all its threads post to all the other's mailboxes; a table in
 //! which it gives back the other's lent buffers; and a view of the other's watches and bells.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use mizzen_shm::barrier;
 
 use super::bells::ring;
 use super::channel::Channel;
+use super::stream::StreamOut;
 use super::{MAX_MAILBOXES, Process};
 use crate::error::{Departure, Gone, PostError, UnpackError};
 use crate::lock::lock;
@@ -43,10 +44,12 @@ pub(crate) struct MemoryLink {
     pub(crate) returns: Returns,
     /// Where the peer gives back ours.
     pub(crate) their_returns: Returns,
+    /// Memory of long messages to the peer, for as many threads as send one at once.
+    pub(crate) streams: Mutex<Vec<StreamOut>>,
     /// Slabs of the peer's arena that we know, and those of ours that the peer knows.
-    slabs: Mutex<HashMap<u32, Region>>,
+    slabs: Mutex<BTreeMap<u32, Region>>,
     slab_came: Condvar,
-    shown: Mutex<HashSet<u32>>,
+    shown: Mutex<BTreeSet<u32>>,
     routes: Mutex<HashMap<MailboxId, Arc<Route>>>,
     /// What we could not tell the peer because our lane to it was full.
     untold: Mutex<HashMap<MailboxId, News>>,
@@ -168,6 +171,7 @@ impl MemoryLink {
             bells: parts.bells,
             returns: parts.returns,
             their_returns: parts.their_returns,
+            streams: Mutex::default(),
             slabs: Mutex::default(),
             slab_came: Condvar::new(),
             shown: Mutex::default(),
@@ -407,15 +411,16 @@ impl MemoryLink {
     }
 
     /// A slab of the peer. It was shown before its first block was sent, so it is known or about to be.
-    fn slab(&self, slab: u32) -> Result<Region, UnpackError> {
+    pub(crate) fn slab(&self, slab: u32) -> Result<Region, UnpackError> {
         /// A shown slab is on its way through a socket and one thread; longer than this is nonsense of the peer.
         const PATIENCE: Duration = Duration::from_secs(2);
-        let deadline = Instant::now() + PATIENCE;
         let mut slabs = lock(&self.slabs);
+        let mut deadline = None;
         loop {
             if let Some(region) = slabs.get(&slab) {
                 return Ok(region.clone());
             }
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(UnpackError::Malformed);

@@ -10,6 +10,7 @@ mod names;
 mod peers;
 pub(crate) mod post;
 mod pump;
+pub(crate) mod stream;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -238,6 +239,7 @@ impl Process {
             posted_to.extend(inbound.accounts.keys().copied());
         }
         self.change_links(|links| links.retain(|other| !Arc::ptr_eq(other, link)));
+        link.close_streams();
         // Who left, or is only a thread of ours, may still read what we lent it, and gives it back in time.
         if how == Departure::Died && link.channel.ends_with_its_process() {
             link.note_reclaimed();

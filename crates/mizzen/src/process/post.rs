@@ -10,12 +10,14 @@ use zerocopy::IntoBytes;
 use super::Process;
 use super::link::{MemoryLink, Route};
 use crate::error::{ArenaError, PostError};
-use crate::memory::{Lent, LentBytes, Purpose};
+use crate::memory::{Lent, LentBytes, LoanTicket, Purpose};
 use crate::message::{Encoded, Flags, Message, Plain, Single};
 use crate::wait::{Crowd, Patience, Step, spin};
 
 /// How long a poster sleeps between looks at a full lane: the receiver does not know who waits for a shared lane.
 const FULL_NAP: Duration = Duration::from_millis(1);
+/// The first such nap. Most receivers that read at all have made room by then.
+const FIRST_NAP: Duration = Duration::from_micros(20);
 /// How often a receiver that does not drain its lane is reminded through its control channel.
 const REMIND_EVERY: u32 = 64;
 
@@ -50,16 +52,9 @@ impl MemoryLink {
         if len <= SharedProducer::SHORT_MAX || len <= self.lane.ring().eager_max() {
             return self.post_copied(process, route, message, until);
         }
-        self.post_long(process, message, until, |ticket| {
-            self.post_copied(
-                process,
-                route,
-                &Ticket {
-                    bytes: ticket,
-                    flags: message.flags(),
-                },
-                until,
-            )
+        self.post_long(process, message, until, |bytes, kind| {
+            let flags = message.flags().with(kind);
+            self.post_copied(process, route, &Ticket { bytes, flags }, until)
         })
     }
 
@@ -129,6 +124,7 @@ impl MemoryLink {
         let rank = self.peer.rank;
         let crowd = Crowd::default();
         let mut patience = Patience::until(until.deadline(), &crowd);
+        let mut next_nap = FIRST_NAP;
         loop {
             process.pump_all();
             if attempt() {
@@ -148,7 +144,8 @@ impl MemoryLink {
                 Step::Again => (),
                 Step::Sleep(nap) => {
                     self.remark_full(process, &mut patience);
-                    std::thread::sleep(nap.min(FULL_NAP));
+                    std::thread::sleep(nap.min(next_nap));
+                    next_nap = (next_nap * 2).min(FULL_NAP);
                 }
                 Step::Expired(_) => return Err(PostError::TimedOut { rank }),
             }
@@ -165,25 +162,31 @@ impl MemoryLink {
         }
     }
 
-    /// Copies a long message into the arena and posts its ticket.
+    /// Passes on a long message by a ticket: while it is copied into the arena, or, if there is a deadline or if it refers to
+    /// lent buffers, when it has been.
     pub(crate) fn post_long(
         &self,
         process: &Arc<Process>,
         message: &impl Encoded,
         until: Until,
-        post: impl FnOnce(&[u8]) -> Result<(), PostError>,
+        post: impl FnOnce(&[u8], Flags) -> Result<(), PostError>,
     ) -> Result<(), PostError> {
+        if let Until::Forever = until {
+            if !message.flags().has(Flags::LENT) {
+                return self.stream(process, message, |ticket| post(ticket, Flags::STREAM));
+            }
+        }
         let mut block = process.take_block(message.len(), Purpose::LongMessage, until)?;
         block.fill(message);
         self.show_slab(process, block.slab())?;
-        post(block.ticket().as_bytes())?;
+        post(block.ticket().as_bytes(), Flags::LONG)?;
         block.hand_over(self.peer, self.their_returns.clone());
         self.reclaim_late(process);
         Ok(())
     }
 
     /// What was handed over to a process that had died meanwhile is ours again.
-    fn reclaim_late(&self, process: &Process) {
+    pub(super) fn reclaim_late(&self, process: &Process) {
         if self.is_reclaimed() {
             process.arena.reclaim(self.peer);
         }
@@ -197,12 +200,32 @@ impl MemoryLink {
     ) -> Result<(), PostError> {
         for buffer in message.lent_buffers() {
             let buffer = buffer.as_ref().ok_or(PostError::LentTwice)?;
-            if !buffer.is_of(&process.arena) {
-                return Err(PostError::LentByAnother);
-            }
-            self.show_slab(process, buffer.slab())?;
+            self.show_bytes(process, buffer)?;
         }
         Ok(())
+    }
+
+    /// Prepares a lent buffer for this peer: its ticket.
+    pub(crate) fn show<T: Plain>(
+        &self,
+        process: &Process,
+        buffer: &Lent<T>,
+    ) -> Result<LoanTicket, PostError> {
+        self.show_bytes(process, buffer.bytes())?;
+        Ok(buffer.bytes().ticket())
+    }
+
+    fn show_bytes(&self, process: &Process, buffer: &LentBytes) -> Result<(), PostError> {
+        if !buffer.is_of(&process.arena) {
+            return Err(PostError::LentByAnother);
+        }
+        self.show_slab(process, buffer.slab())
+    }
+
+    /// Gives away a lent buffer that was posted.
+    pub(crate) fn give(&self, process: &Process, buffer: LentBytes) {
+        buffer.hand_over(self.peer, self.their_returns.clone());
+        self.reclaim_late(process);
     }
 
     /// Gives away the lent pieces of a message that was posted.
@@ -246,12 +269,9 @@ impl MemoryLink {
         refused: Refused,
     ) -> Result<(), PostError> {
         match refused {
-            Refused::TooLong => self.post_long(process, message, until, |ticket| {
-                let ticket = Ticket {
-                    bytes: ticket,
-                    flags: message.flags(),
-                };
-                self.send(process, lane, watch, &ticket, until)
+            Refused::TooLong => self.post_long(process, message, until, |bytes, kind| {
+                let flags = message.flags().with(kind);
+                self.send(process, lane, watch, &Ticket { bytes, flags }, until)
             }),
             Refused::Full => {
                 self.wait_for_room(process, lane, watch, message, until)?;
@@ -334,10 +354,8 @@ impl Process {
         let crowd = Crowd::default();
         let mut patience = Patience::until(until.deadline(), &crowd);
         loop {
-            let taken = self.arena.take(len, purpose)?;
-            self.hide_dropped_slabs();
-            if let Some(held) = taken {
-                return Ok(LentBytes::new(Arc::clone(&self.arena), held, len));
+            if let Some(block) = self.try_take_block(len, purpose)? {
+                return Ok(block);
             }
             self.pump_all();
             spin(patience.quick_looks(), || false);
@@ -349,6 +367,31 @@ impl Process {
         }
     }
 
+    /// A block of the arena, if there is one now.
+    pub(crate) fn try_take_block(
+        &self,
+        len: usize,
+        purpose: Purpose,
+    ) -> Result<Option<LentBytes>, ArenaError> {
+        let mut taken = self.arena.take(len, purpose)?;
+        if taken.is_none() {
+            for link in self.links().1 {
+                link.shrink_streams();
+            }
+            taken = self.arena.take(len, purpose)?;
+        }
+        if self.arena.has_dropped() {
+            self.hide_dropped_slabs();
+        }
+        Ok(taken.map(|held| LentBytes::new(Arc::clone(&self.arena), held, len)))
+    }
+
+    /// Waits a little for receivers to give memory back.
+    pub(crate) fn wait_for_memory(self: &Arc<Self>) {
+        self.pump_all();
+        std::thread::sleep(FULL_NAP);
+    }
+
     /// Slabs that the arena dropped need not be kept by peers.
     fn hide_dropped_slabs(&self) {
         for slab in self.arena.dropped_slabs() {
@@ -358,7 +401,7 @@ impl Process {
         }
     }
 
-    /// A lent buffer of `count` values, zeroed.
+    /// A lent buffer of `count` values, which are whatever was there before.
     pub(crate) fn lend<T: Plain>(
         self: &Arc<Self>,
         count: usize,
@@ -369,9 +412,7 @@ impl Process {
         if bytes > limit {
             return Err(ArenaError::TooLong { bytes, limit });
         }
-        let mut block = self.take_block(bytes, Purpose::Lend, until)?;
-        block.as_mut_bytes().fill(0);
-        Ok(Lent::new(block))
+        self.take_block(bytes, Purpose::Lend, until).map(Lent::new)
     }
 }
 
@@ -393,7 +434,7 @@ impl mizzen_lane::Parts for Ticket<'_> {
 
 impl Encoded for Ticket<'_> {
     fn flags(&self) -> Flags {
-        self.flags.with(Flags::LONG)
+        self.flags
     }
 }
 

@@ -139,7 +139,7 @@ impl Process {
             return Some((to, None));
         }
         let account = inbound.account(to, || Arc::downgrade(link));
-        let lender = (flags.has(Flags::LENT) || flags.has(Flags::LONG)).then(|| Arc::clone(link));
+        let lender = flags.refers_to_lender().then(|| Arc::clone(link));
         let delivery = Delivery {
             source: link.peer,
             flags,
@@ -169,7 +169,12 @@ impl Process {
 impl MemoryLink {
     /// Takes the next message of the shared lane into `target`, if it is a short one of just that length for `mine`, and
     /// none of its messages waits elsewhere.
-    pub(crate) fn take_exact(self: &Arc<Self>, mine: &Core, target: &mut [u8]) -> Exact {
+    pub(crate) fn take_exact(
+        self: &Arc<Self>,
+        mine: &Core,
+        flags: Flags,
+        target: &mut [u8],
+    ) -> Exact {
         if self.has_untold() || !mine.is_queue_empty() {
             return Exact::Other;
         }
@@ -184,9 +189,7 @@ impl MemoryLink {
             return Exact::Other;
         }
         let to = mine.id;
-        let found = inbound
-            .consumer
-            .poll_exact(Flags::SINGLE.0, Some(to.0), target);
+        let found = inbound.consumer.poll_exact(flags.0, Some(to.0), target);
         if found == Exact::Taken {
             inbound.account(to, || Arc::downgrade(self)).retrieved();
         }

@@ -691,6 +691,62 @@ fn a_long_message_that_nobody_reads_holds_nobody_up() {
     );
 }
 
+/// Lengths about the limits of the paths: eager messages, chunks, rounds of chunks.
+#[test]
+fn long_messages_of_a_sender_arrive_whatever_becomes_of_those_before_them() {
+    const LENGTHS: [usize; 9] = [
+        32_768,
+        32_769,
+        65_535,
+        65_536,
+        65_537,
+        131_073,
+        600_001,
+        1 << 20,
+        5_000_000,
+    ];
+    pair(
+        |_, inbox| {
+            for round in 0..4 {
+                for (number, len) in LENGTHS.into_iter().enumerate() {
+                    let mut incoming = inbox.retrieve()?;
+                    let expected = bytes(round + number, len);
+                    match (round + number) % 4 {
+                        0 => assert!(incoming.unpack_vec::<u8>()? == expected),
+                        1 => drop(incoming),
+                        2 => {
+                            let mut target = vec![0; len];
+                            incoming.unpack_cheaper(&mut target[..])?;
+                            incoming.finish()?;
+                            assert!(target == expected, "{round}, {len}");
+                        }
+                        _ => {
+                            // Once to be looked at, and once again.
+                            let first = incoming.unpack_vec::<u8>()?;
+                            incoming.reset()?;
+                            let mut again = incoming.detach()?;
+                            assert!(first == expected && again.unpack_vec::<u8>()? == expected);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        },
+        |_, address| {
+            let mut sender = address.sender()?;
+            for round in 0..4 {
+                for (number, len) in LENGTHS.into_iter().enumerate() {
+                    let data = bytes(round + number, len);
+                    let mut message = Message::new();
+                    message.pack_cheaper(&data[..]);
+                    sender.post(&mut message)?;
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
 #[test]
 fn long_messages_are_tried_without_waiting_for_their_receiver() {
     pair(

@@ -1,0 +1,311 @@
+//! Long messages through memory: copied into chunks by the sender while the receiver copies them out again.
+//!
+//! The message is announced first, by the ticket of its manifest; then it is written, and the manifest tells how far. While the
+//! receiver keeps up, a few chunks go round and stay in the caches; if nobody reads, the sender takes more chunks, up to
+//! the arena's limit, so that posting does not wait for retrieving.
+//!
+//! A receiver gives back each chunk when it has read it, and the manifest when it will read no more, with which all chunks
+//! of the message are free.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use mizzen_lane::Returns;
+use zerocopy::IntoBytes;
+
+use super::Process;
+use super::link::MemoryLink;
+use super::post::Until;
+use crate::error::{ArenaError, PostError};
+use crate::lock::lock;
+use crate::memory::{CHUNK, LentBytes, Manifest, Purpose};
+use crate::message::Encoded;
+use crate::wait::spin;
+
+/// Bytes written before the receiver is told for the first time, and begins.
+const FIRST_STEP: usize = 16 << 10;
+/// Bytes between two tellings after that: each costs a cache miss at both sides.
+const STEP: usize = 32 << 10;
+/// Chunks that go round while the receiver keeps up, half a megabyte: fewer would still be in the receiver's first cache when
+/// they are written again, from where they come slowly; more would not stay in the second caches.
+const ROUND: usize = 8;
+/// How long to wait for the oldest of them before more are taken: what a receiver that keeps up needs for one.
+const LOOKS: u32 = 1500;
+
+/// The chunks of one sending thread at a time.
+#[derive(Debug, Default)]
+pub(crate) struct StreamOut {
+    /// Free chunks; the first has rested longest.
+    chunks: VecDeque<LentBytes>,
+    manifests: Vec<LentBytes>,
+    /// Messages at the receiver, the oldest first.
+    out: VecDeque<Out>,
+    /// The last of them is being written.
+    writing: bool,
+}
+
+#[derive(Debug)]
+struct Out {
+    manifest: LentBytes,
+    /// In the order of the message.
+    chunks: VecDeque<LentBytes>,
+}
+
+/// Why writing ended early.
+enum Stop {
+    /// The receiver does not want the rest.
+    Unwanted,
+    Failed(PostError),
+}
+
+impl MemoryLink {
+    /// Sends a long message: announces it by `announce`, then writes it. Waits for memory as long as it takes.
+    pub(crate) fn stream(
+        &self,
+        process: &Arc<Process>,
+        message: &impl Encoded,
+        announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
+    ) -> Result<(), PostError> {
+        let mut stream = lock(&self.streams).pop().unwrap_or_default();
+        let outcome = stream.send(process, self, message, announce);
+        if self.is_ended() || process.arena.is_crowded() {
+            stream.close(self);
+            self.reclaim_late(process);
+        } else {
+            stream.shrink(ROUND);
+            lock(&self.streams).push(stream);
+        }
+        outcome
+    }
+
+    /// Gives chunks that are not needed back to the arena.
+    pub(crate) fn shrink_streams(&self) {
+        for stream in lock(&self.streams).iter_mut() {
+            stream.reap(&self.their_returns);
+            stream.shrink(0);
+        }
+    }
+
+    /// The link is not used any more.
+    pub(crate) fn close_streams(&self) {
+        for stream in lock(&self.streams).drain(..) {
+            stream.close(self);
+        }
+    }
+}
+
+impl StreamOut {
+    fn send(
+        &mut self,
+        process: &Arc<Process>,
+        link: &MemoryLink,
+        message: &impl Encoded,
+        announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
+    ) -> Result<(), PostError> {
+        let len = message.len();
+        let limit = crate::memory::Arena::longest(Purpose::LongMessage);
+        if len > limit {
+            return Err(ArenaError::TooLong { bytes: len, limit }.into());
+        }
+        // What came back is collected when it is needed, and after the message is announced if that can be.
+        let block = self.take_manifest(process, link, Manifest::bytes(len))?;
+        link.show_slab(process, block.slab())?;
+        let manifest = block.manifest(len);
+        manifest.tell(0);
+        let mut ticket = block.ticket();
+        ticket.len = len as u64;
+        self.out.push_back(Out {
+            manifest: block,
+            chunks: VecDeque::new(),
+        });
+        if let Err(error) = announce(ticket.as_bytes()) {
+            // Nobody got it: its memory is free.
+            self.manifests
+                .extend(self.out.pop_back().map(|out| out.manifest));
+            return Err(error);
+        }
+        let mut writer = Writer {
+            stream: self,
+            process,
+            link,
+            manifest: &manifest,
+            filled: 0,
+            tell_at: FIRST_STEP,
+            stop: None,
+        };
+        writer.stream.writing = true;
+        message.each(|part| writer.write(part));
+        writer.stream.writing = false;
+        manifest.tell(writer.filled);
+        match writer.stop {
+            None | Some(Stop::Unwanted) => Ok(()),
+            Some(Stop::Failed(error)) => {
+                manifest.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    fn take_manifest(
+        &mut self,
+        process: &Arc<Process>,
+        link: &MemoryLink,
+        bytes: usize,
+    ) -> Result<LentBytes, PostError> {
+        if self.manifests.is_empty() && self.out.len() >= ROUND {
+            self.reap(&link.their_returns);
+        }
+        let fits = |block: &LentBytes| block.len() >= bytes;
+        if let Some(index) = self.manifests.iter().rposition(fits) {
+            let mut block = self.manifests.swap_remove(index);
+            block.lend_again();
+            return Ok(block);
+        }
+        Ok(process.take_block(bytes, Purpose::LongMessage, Until::Forever)?)
+    }
+
+    /// A chunk for the message that is being written, the last in `out`.
+    fn take_chunk(&mut self, process: &Arc<Process>, link: &MemoryLink) -> Result<LentBytes, Stop> {
+        loop {
+            let returns = &link.their_returns;
+            let enough = self.count() >= ROUND;
+            if enough && self.chunks.is_empty() {
+                self.reap(returns);
+                if self.chunks.is_empty() {
+                    spin(LOOKS, || self.is_oldest_back(returns));
+                    self.reap(returns);
+                }
+            }
+            if self
+                .out
+                .back()
+                .is_some_and(|out| out.manifest.is_back(returns))
+            {
+                return Err(Stop::Unwanted);
+            }
+            if enough {
+                if let Some(mut chunk) = self.chunks.pop_front() {
+                    chunk.lend_again();
+                    return Ok(chunk);
+                }
+            }
+            if link.is_ended() {
+                return Err(Stop::Failed(link.gone_or_died()));
+            }
+            let taken = process.try_take_block(CHUNK, Purpose::LongMessage);
+            match taken.map_err(|error| Stop::Failed(error.into()))? {
+                Some(chunk) => {
+                    link.show_slab(process, chunk.slab())
+                        .map_err(Stop::Failed)?;
+                    return Ok(chunk);
+                }
+                // Better few chunks than none.
+                None if !self.chunks.is_empty() => {
+                    if let Some(mut chunk) = self.chunks.pop_front() {
+                        chunk.lend_again();
+                        return Ok(chunk);
+                    }
+                }
+                None => process.wait_for_memory(),
+            }
+        }
+    }
+
+    /// Chunks here and at the receiver.
+    fn count(&self) -> usize {
+        let out = self.out.iter().map(|out| out.chunks.len());
+        self.chunks.len() + out.sum::<usize>()
+    }
+
+    fn is_oldest_back(&self, returns: &Returns) -> bool {
+        self.out.front().is_some_and(|out| {
+            out.manifest.is_back(returns)
+                || out
+                    .chunks
+                    .front()
+                    .is_some_and(|chunk| chunk.is_back(returns))
+        })
+    }
+
+    /// Collects what the receiver gave back, as far as it did so in order.
+    fn reap(&mut self, returns: &Returns) {
+        while let Some(oldest) = self.out.front_mut() {
+            let is_done = oldest.manifest.is_back(returns);
+            while oldest
+                .chunks
+                .front()
+                .is_some_and(|chunk| is_done || chunk.is_back(returns))
+            {
+                self.chunks.extend(oldest.chunks.pop_front());
+            }
+            if !is_done || self.writing && self.out.len() == 1 {
+                return;
+            }
+            self.manifests
+                .extend(self.out.pop_front().map(|out| out.manifest));
+        }
+    }
+
+    /// Gives all free memory beyond `keep` chunks back to the arena.
+    fn shrink(&mut self, keep: usize) {
+        self.chunks.truncate(keep);
+        self.manifests.truncate(keep);
+    }
+
+    /// Leaves to the arena what the receiver may still read.
+    fn close(mut self, link: &MemoryLink) {
+        self.reap(&link.their_returns);
+        for out in self.out.drain(..) {
+            let all = core::iter::once(out.manifest).chain(out.chunks);
+            for block in all {
+                block.hand_over(link.peer, link.their_returns.clone());
+            }
+        }
+    }
+}
+
+/// Writes one message.
+struct Writer<'a> {
+    stream: &'a mut StreamOut,
+    process: &'a Arc<Process>,
+    link: &'a MemoryLink,
+    manifest: &'a Manifest,
+    filled: usize,
+    /// When to tell the receiver next.
+    tell_at: usize,
+    stop: Option<Stop>,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, mut part: &[u8]) {
+        while !part.is_empty() && self.stop.is_none() {
+            if self.filled % CHUNK == 0 {
+                if let Err(stop) = self.begin_chunk() {
+                    self.stop = Some(stop);
+                    return;
+                }
+            }
+            let within = self.filled % CHUNK;
+            let room = (CHUNK - within).min(self.tell_at - self.filled);
+            let (now, later) = part.split_at(part.len().min(room));
+            let chunk = self.stream.out.back().and_then(|out| out.chunks.back());
+            let Some(chunk) = chunk else { return };
+            chunk.write(within, now);
+            self.filled += now.len();
+            part = later;
+            if self.filled == self.tell_at {
+                self.manifest.tell(self.filled);
+                self.tell_at += STEP;
+            }
+        }
+    }
+
+    fn begin_chunk(&mut self) -> Result<(), Stop> {
+        let chunk = self.stream.take_chunk(self.process, self.link)?;
+        self.manifest.enter(self.filled / CHUNK, chunk.ticket());
+        if let Some(out) = self.stream.out.back_mut() {
+            out.chunks.push_back(chunk);
+        }
+        Ok(())
+    }
+}
