@@ -42,7 +42,8 @@ mod reactor;
 mod scope;
 mod semaphore;
 mod sender;
-mod wait;
+#[doc(hidden)]
+pub mod wait;
 
 pub use address::MailboxRef;
 pub use deck::Deck;

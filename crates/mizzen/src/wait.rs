@@ -30,7 +30,7 @@ const FIRST_REMARK: Duration = Duration::from_millis(10_100);
 
 /// Whether other threads want the core, as far as one waiting thread has noticed.
 #[derive(Debug, Default)]
-pub(crate) struct Crowd(Cell<u8>);
+pub struct Crowd(Cell<u8>);
 
 impl Crowd {
     /// Signs needed before it counts, so that one interruption changes nothing.
@@ -58,7 +58,7 @@ impl Crowd {
 
 /// Looks up to `looks` times, a moment apart, until `ready`.
 #[inline]
-pub(crate) fn spin(looks: u32, ready: impl Fn() -> bool) {
+pub fn spin(looks: u32, ready: impl Fn() -> bool) {
     for _ in 0..looks {
         if ready() {
             return;
@@ -69,7 +69,7 @@ pub(crate) fn spin(looks: u32, ready: impl Fn() -> bool) {
 
 /// The steps of one wait.
 #[derive(Debug)]
-pub(crate) struct Patience<'a> {
+pub struct Patience<'a> {
     crowd: &'a Crowd,
     rounds: u32,
     started: Option<Instant>,
@@ -80,7 +80,7 @@ pub(crate) struct Patience<'a> {
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// Look again.
     Again,
     /// Prepare to sleep, look once more, then sleep at most this long.
@@ -90,7 +90,8 @@ pub(crate) enum Step {
 }
 
 impl<'a> Patience<'a> {
-    pub(crate) fn until(deadline: Option<Instant>, crowd: &'a Crowd) -> Self {
+    /// The first step of a wait that ends at `deadline`.
+    pub fn until(deadline: Option<Instant>, crowd: &'a Crowd) -> Self {
         Self {
             crowd,
             rounds: 0,
@@ -102,7 +103,7 @@ impl<'a> Patience<'a> {
 
     /// How many quick looks at the likely place, a moment apart, are due before the next step.
     #[inline]
-    pub(crate) fn quick_looks(&self) -> u32 {
+    pub fn quick_looks(&self) -> u32 {
         if self.rounds < SPINS && !self.crowd.is_felt() {
             QUICK_LOOKS
         } else {
@@ -112,7 +113,7 @@ impl<'a> Patience<'a> {
 
     /// Called after each full look that found nothing.
     #[inline]
-    pub(crate) fn step(&mut self) -> Step {
+    pub fn step(&mut self) -> Step {
         self.rounds += 1;
         if self.rounds <= SPINS && !self.crowd.is_felt() {
             return Step::Again;
@@ -121,7 +122,7 @@ impl<'a> Patience<'a> {
     }
 
     /// How long it has been, if the user should be told: after ten seconds, and then ever more rarely.
-    pub(crate) fn remarkable(&mut self) -> Option<Duration> {
+    pub fn remarkable(&mut self) -> Option<Duration> {
         let waited = self.started.get_or_insert_with(Instant::now).elapsed();
         if waited < self.remark_after {
             return None;
