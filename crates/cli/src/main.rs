@@ -8,11 +8,13 @@
 //! | `options.rs` | what the user may ask for |
 //! | `run.rs`, `run/` | the launcher: its loop, the job it decides about, its links to agents, what it prints |
 //! | `agent.rs`, `agent/` | the agent: its loop, its children, their output, their introductions |
+//! | `bench.rs`, `bench/` | the measurements |
 //! | `guard.rs` | what ends the processes when even the agent is killed |
 //! | `stream.rs` | frames over the byte stream between launcher and agent |
 //! | `signals.rs` | signals as input, and their names |
 
 mod agent;
+mod bench;
 mod guard;
 mod options;
 mod run;
@@ -28,6 +30,8 @@ use options::{Command, Options};
 fn main() -> ExitCode {
     let result = match Options::parse().command {
         Command::Run(run) => run::run(*run),
+        Command::Bench(options) => bench::bench(&options),
+        Command::BenchSide { work } => bench::serve(&work).map(|()| ExitCode::SUCCESS),
         Command::Agent => agent::serve_remote().map(|()| ExitCode::SUCCESS),
         Command::Guard => {
             guard::serve();

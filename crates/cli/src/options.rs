@@ -7,6 +7,8 @@ use anyhow::{bail, ensure};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mizzen_proto::boot::{MAX_HOST, MAX_PROCESSES, OnDeath};
 
+use crate::bench::Bench;
+
 /// Starts and watches parallel programs.
 #[derive(Debug, Parser)]
 #[command(name = "mizzen", version, about)]
@@ -19,6 +21,13 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     /// Start a program as several processes, and wait for all of them.
     Run(Box<Run>),
+    Bench(Box<Bench>),
+    /// Take part in a measurement. Run by `mizzen bench`.
+    #[command(hide = true)]
+    BenchSide {
+        /// What to do, as JSON.
+        work: String,
+    },
     /// Start the processes of one host. Run by `mizzen run` through the remote shell.
     #[command(hide = true)]
     Agent,

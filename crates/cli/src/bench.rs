@@ -1,0 +1,36 @@
+//! `mizzen bench`: how fast messages are on this machine, beside what the bare machine can do.
+//!
+//! The front end starts this command again as the sides of a measurement, which run in step and tell it what they find.
+//! Where to look:
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `options.rs`, `plan.rs` | what the user may ask for, and what the sides are told |
+//! | `front.rs`, `startup.rs` | the front end; the one test that it makes itself |
+//! | `machine.rs`, `noise.rs` | the machine, and whether others disturb it |
+//! | `side.rs`, `meeting.rs` | one side, and how the sides keep in step |
+//! | `carrier.rs`, `floor/`, `ours/` | what carries messages: the loops that are timed, the bare machine, Mizzen |
+//! | `measure/` | the tests |
+//! | `figures.rs`, `words.rs`, `table.rs`, `plot.rs` | the result, as numbers, text and picture |
+
+mod buffers;
+mod carrier;
+mod figures;
+mod floor;
+mod front;
+mod machine;
+mod measure;
+mod meeting;
+mod noise;
+mod options;
+mod ours;
+mod plan;
+mod plot;
+mod side;
+mod startup;
+mod table;
+mod words;
+
+pub(crate) use front::bench;
+pub(crate) use options::Bench;
+pub(crate) use side::serve;

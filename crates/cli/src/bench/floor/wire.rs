@@ -1,0 +1,84 @@
+//! The floor of many threads over a network: a bare TCP connection for each pair, which waits as a mailbox waits.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use anyhow::Context;
+use mizzen::wait::{Crowd, Patience, Step};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::bench::meeting::Meeting;
+
+/// What the table calls it.
+pub(crate) const NAME: &str = "bare TCP sockets, waiting as we do";
+
+/// One end of a pair.
+pub(crate) struct Wire {
+    stream: TcpStream,
+    crowd: Crowd,
+}
+
+impl Wire {
+    /// Connects all pairs, in step with the other side.
+    pub(crate) fn connect(
+        meeting: &mut Meeting,
+        side: usize,
+        pairs: u32,
+    ) -> anyhow::Result<Vec<Self>> {
+        let mut wires = Vec::new();
+        for _ in 0..pairs {
+            let stream = stream(meeting, side)?;
+            stream.set_nonblocking(true)?;
+            wires.push(Self {
+                stream,
+                crowd: Crowd::default(),
+            });
+        }
+        Ok(wires)
+    }
+
+    pub(crate) fn send(&self, ball: u64) -> anyhow::Result<()> {
+        // A ball always fits: the other side throws it back before the next.
+        Ok((&self.stream).write_all(&ball.to_le_bytes())?)
+    }
+
+    pub(crate) fn receive(&self) -> anyhow::Result<u64> {
+        let mut ball = [0; 8];
+        let mut patience = Patience::until(None, &self.crowd);
+        loop {
+            match (&self.stream).read_exact(&mut ball) {
+                Ok(()) => return Ok(u64::from_le_bytes(ball)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => (),
+                Err(error) => return Err(error).context("the bare TCP connection was lost"),
+            }
+            if let Step::Sleep(nap) = patience.step(|| false) {
+                self.sleep(nap)?;
+            }
+        }
+    }
+
+    fn sleep(&self, nap: Duration) -> anyhow::Result<()> {
+        let nap = Timespec::try_from(nap).ok();
+        let watched = PollFd::new(&self.stream, PollFlags::IN);
+        match poll(&mut [watched], nap.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// A connection over the loopback interface between the two sides, in step.
+pub(crate) fn stream(meeting: &mut Meeting, side: usize) -> anyhow::Result<TcpStream> {
+    let stream = if side == 0 {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .context("no TCP port on the loopback interface for the floor")?;
+        meeting.agree(u64::from(listener.local_addr()?.port()));
+        listener.accept()?.0
+    } else {
+        let port = meeting.agree(0) as u16;
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port))?
+    };
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}

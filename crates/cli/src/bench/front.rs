@@ -1,0 +1,181 @@
+//! The front end: starts the sides, gathers what they say, and shows it.
+
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, bail};
+use indicatif::ProgressBar;
+use mizzen_proto::boot::AGENT_FD;
+
+use super::figures::{Figures, Said};
+use super::floor::memory::Source;
+use super::machine::{self, Machine};
+use super::options::Bench;
+use super::plan::{Path, Plan, Test, Work};
+use super::{plot, startup, table};
+use crate::run::say;
+
+/// Measures what was asked for.
+pub(crate) fn bench(options: &Bench) -> anyhow::Result<ExitCode> {
+    options.check()?;
+    if let Some(file) = &options.svg {
+        plot::check(file)?;
+    }
+    let cores = cores(options);
+    let mut out = std::io::stdout();
+    if !options.json {
+        writeln!(out, "{}; {}.", Machine::look(), table::pinning(&cores))?;
+    }
+    let mut gathered = Gathered::default();
+    let plans: Vec<Plan> = options.plans(&cores);
+    let progress = progress(&plans);
+    for plan in plans {
+        let figures = if plan.test == Test::Startup {
+            let figures = startup::measure(&plan, || progress.inc(1))?;
+            vec![figures]
+        } else {
+            measure(&plan, &progress, &mut gathered)?
+        };
+        for line in figures {
+            if options.json {
+                progress.suspend(|| writeln!(out, "{}", serde_json::to_string(&line)?))?;
+            }
+            gathered.figures.push(line);
+        }
+    }
+    progress.finish_and_clear();
+    if !options.json {
+        write!(out, "{}", table::table(&gathered.figures))?;
+        for sentence in &gathered.context {
+            writeln!(out, "{sentence}")?;
+        }
+    }
+    gathered.warn();
+    if let Some(file) = &options.svg {
+        plot::draw(file, &gathered.figures)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the sides said.
+#[derive(Default)]
+struct Gathered {
+    figures: Vec<Figures>,
+    context: Vec<String>,
+    disturbed: Vec<String>,
+}
+
+impl Gathered {
+    /// Says when figures cannot be trusted.
+    fn warn(&self) {
+        if let Some(sentence) = self.disturbed.first() {
+            say(&format!(
+                "the machine was not quiet: {sentence}; figures marked * (\"noisy\" in JSON) may be wrong, so end other \
+                 programs and measure again."
+            ));
+        }
+    }
+}
+
+/// The cores to pin to, unless they shall not or cannot be used.
+fn cores(options: &Bench) -> Vec<usize> {
+    if !options.pins() {
+        return Vec::new();
+    }
+    let cores = machine::two_cores();
+    if cores.is_none() {
+        say(
+            "this process may use only one core, so the sides take turns on it: expect slow figures.",
+        );
+    }
+    cores.map(Vec::from).unwrap_or_default()
+}
+
+fn progress(plans: &[Plan]) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let lines = |plan: &Plan| match plan.test {
+        Test::Latency | Test::Rate | Test::Bandwidth => plan.sizes.len(),
+        Test::Threads => plan.threads.len(),
+        Test::Idle | Test::Startup => 1,
+    };
+    let runs = plans
+        .iter()
+        .map(|plan| lines(plan) as u64 * u64::from(plan.runs));
+    ProgressBar::new(runs.sum())
+}
+
+/// Runs the sides of one plan to their end.
+fn measure(
+    plan: &Plan,
+    progress: &ProgressBar,
+    gathered: &mut Gathered,
+) -> anyhow::Result<Vec<Figures>> {
+    // Memory of its own: participants count from zero how often they met.
+    let memory = Source::make()?;
+    let work = Work::Measure(Plan {
+        memory: memory.path(),
+        ..plan.clone()
+    });
+    let mut command = match plan.path {
+        Path::Thread => side(&work)?,
+        Path::Process | Path::Tcp => job(plan, &work)?,
+    };
+    let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let mut child = started.context("the measurement cannot be started")?;
+    let stdout = child.stdout.take().context("its output was asked for")?;
+    let mut figures = Vec::new();
+    for line in BufReader::new(stdout).lines() {
+        match serde_json::from_str(&line?)? {
+            Said::Figures(line) => figures.push(*line),
+            Said::Context(sentence) => gathered.context.push(sentence),
+            Said::Disturbed(sentence) => gathered.disturbed.push(sentence),
+            Said::Progress => progress.inc(1),
+        }
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!(
+            "the measurement over the {} path ended early ({status}); what it said is above",
+            plan.path.name()
+        );
+    }
+    Ok(figures)
+}
+
+/// This command as one side.
+pub(crate) fn side(work: &Work) -> anyhow::Result<Command> {
+    let mut command = this_command()?;
+    command.arg("bench-side").arg(serde_json::to_string(work)?);
+    Ok(command)
+}
+
+/// This command as the launcher of a job of sides.
+pub(crate) fn job(plan: &Plan, work: &Work) -> anyhow::Result<Command> {
+    let mut command = this_command()?;
+    let processes = match plan.test {
+        Test::Startup => plan.processes,
+        _ => plan.participants(),
+    };
+    command.args(["run", "--no-label", "-n", &processes.to_string()]);
+    if plan.path == Path::Tcp {
+        // Two hosts that are both this one: processes of different hosts use the network.
+        command.args(["--hosts", "a=127.0.0.1,b=127.0.0.1"]);
+        command.args(["--remote-shell", "env MIZZEN_BENCH_HOST={host}"]);
+    }
+    let side = side(work)?;
+    command
+        .arg("--")
+        .arg(side.get_program())
+        .args(side.get_args());
+    Ok(command)
+}
+
+fn this_command() -> anyhow::Result<Command> {
+    let itself = std::env::current_exe().context("the path of this command is not known")?;
+    let mut command = Command::new(itself);
+    // A measurement inside a job is a job of its own.
+    command.env_remove(AGENT_FD);
+    Ok(command)
+}

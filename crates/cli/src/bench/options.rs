@@ -1,0 +1,354 @@
+//! What the user of `mizzen bench` may ask for.
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use clap::Args;
+
+use super::floor::memory::MAX_PARTICIPANTS;
+use super::plan::{Path, Plan, Test, Variant};
+use super::words::parse_size;
+
+/// Measure how fast messages are on this machine, beside what the bare machine can do.
+///
+/// Each run measures the floor, which is the bare machine doing the same without any runtime, and then Mizzen, in the same two
+/// processes or threads. The ratio is the median of the ratios of all runs, so that what disturbs a run disturbs both.
+/// The range is that of one invocation; others differ more, so repeat it before you compare.
+///
+/// The time of a message comes from a loop that does not look at the clock. The distribution (p50, p99) comes from another
+/// loop that reads it once in each round trip, which costs about 40 ns; nothing is subtracted.
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// What to measure.
+    pub(crate) test: Test,
+
+    /// Between what: two threads, two processes, or two processes over TCP on the loopback interface.
+    #[arg(
+        long,
+        value_name = "PATH,…",
+        value_delimiter = ',',
+        default_value = "process"
+    )]
+    pub(crate) path: Vec<Path>,
+
+    /// Bytes of a message, with K or M for KiB or MiB. [default: a few that suit the test]
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    pub(crate) sizes: Vec<usize>,
+
+    /// Hand over lent buffers, made before the clock starts and not read, instead of copying bytes.
+    #[arg(long)]
+    pub(crate) lent: bool,
+
+    /// For `threads`: how many pairs of threads. [default: 1,2,4,8]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = participants)]
+    pub(crate) threads: Vec<u32>,
+
+    /// For `idle` and `startup`: how many processes. [default: 8 and 64]
+    #[arg(long, value_name = "N", value_parser = participants)]
+    pub(crate) processes: Option<u32>,
+
+    /// Send through the address of the mailbox instead of a `Sender`.
+    #[arg(long)]
+    pub(crate) post: bool,
+
+    /// For `latency`: the receiver sleeps when the message comes. The floor is a bare wake-up.
+    #[arg(long)]
+    pub(crate) asleep: bool,
+
+    /// Send from one buffer and receive into another, so that what is sent is never rewritten.
+    #[arg(long)]
+    pub(crate) separate: bool,
+
+    /// Open so many more `Sender`s to each receiving mailbox, and leave them idle.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) idle_lanes: u32,
+
+    /// Pin the two sides to two cores. This is the default but for `threads`; `idle` and `startup` are never pinned.
+    #[arg(long, overrides_with = "no_pin")]
+    pub(crate) pin: bool,
+
+    /// Let the system choose the cores.
+    #[arg(long)]
+    pub(crate) no_pin: bool,
+
+    /// How often to measure the floor and Mizzen in turn. [default: 21; threads 5, idle 3, startup 7]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_RUNS))]
+    pub(crate) runs: Option<u32>,
+
+    /// Print one JSON object a line instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// For `latency` and `bandwidth`: draw the figures over the size into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+/// More would take hours.
+const MAX_RUNS: i64 = 10_000;
+
+impl Bench {
+    /// Checks what the types cannot say.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        use Test::{Bandwidth, Idle, Latency, Rate, Startup, Threads};
+        let test = self.test;
+        let carries = matches!(test, Latency | Rate | Bandwidth);
+        let goes_with = [
+            (
+                "--sizes",
+                !self.sizes.is_empty(),
+                carries,
+                "latency, rate and bandwidth",
+            ),
+            (
+                "--lent",
+                self.lent,
+                matches!(test, Latency | Rate),
+                "latency and rate",
+            ),
+            (
+                "--threads",
+                !self.threads.is_empty(),
+                test == Threads,
+                "threads",
+            ),
+            (
+                "--processes",
+                self.processes.is_some(),
+                matches!(test, Idle | Startup),
+                "idle and startup",
+            ),
+            ("--post", self.post, carries, "latency, rate and bandwidth"),
+            ("--asleep", self.asleep, test == Latency, "latency"),
+            (
+                "--separate",
+                self.separate,
+                carries,
+                "latency, rate and bandwidth",
+            ),
+            (
+                "--idle-lanes",
+                self.idle_lanes > 0,
+                carries,
+                "latency, rate and bandwidth",
+            ),
+            (
+                "--pin",
+                self.pin,
+                !matches!(test, Idle | Startup),
+                "tests of two sides",
+            ),
+            (
+                "--svg",
+                self.svg.is_some(),
+                matches!(test, Latency | Bandwidth),
+                "latency and bandwidth",
+            ),
+        ];
+        for (option, given, suits, tests) in goes_with {
+            ensure!(
+                !given || suits,
+                "{option} goes with {tests} only; leave it out for {}",
+                test.name()
+            );
+        }
+        ensure!(
+            !(self.asleep && self.separate),
+            "--asleep writes the time into what it sends, which --separate forbids; give one of them"
+        );
+        ensure!(
+            !(self.lent && self.separate),
+            "--lent has no buffers to keep apart; leave out --separate"
+        );
+        ensure!(
+            !self.asleep || self.sizes.iter().all(|size| *size >= 8),
+            "--asleep sends the time in the message, so --sizes must be 8 or more"
+        );
+        ensure!(
+            test != Startup || !self.path.contains(&Path::Thread),
+            "startup starts processes; give --path process or --path tcp"
+        );
+        ensure!(
+            test != Rate
+                || self.path.iter().all(|path| *path == Path::Tcp)
+                || self.sizes.iter().all(|size| *size <= 56)
+                || self.lent,
+            "rate is about short messages; give --sizes up to 56, or measure bandwidth"
+        );
+        Ok(())
+    }
+
+    /// Whether the sides shall have a core each.
+    pub(crate) fn pins(&self) -> bool {
+        match self.test {
+            Test::Latency | Test::Rate | Test::Bandwidth => !self.no_pin,
+            Test::Threads => self.pin,
+            Test::Idle | Test::Startup => false,
+        }
+    }
+
+    /// One plan for each path.
+    pub(crate) fn plans(&self, cores: &[usize]) -> Vec<Plan> {
+        let mut paths = self.path.clone();
+        paths.dedup();
+        let plan = |path| Plan {
+            test: self.test,
+            path,
+            variant: Variant {
+                post: self.post,
+                lent: self.lent,
+                separate: self.separate,
+                asleep: self.asleep,
+                idle_lanes: self.idle_lanes,
+            },
+            sizes: self.sizes(),
+            threads: match &self.threads[..] {
+                [] => vec![1, 2, 4, 8],
+                given => given.to_vec(),
+            },
+            processes: self.processes(),
+            runs: self.runs(),
+            cores: cores.to_vec(),
+            memory: String::new(),
+        };
+        paths.into_iter().map(plan).collect()
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        const K: usize = 1 << 10;
+        const M: usize = 1 << 20;
+        if !self.sizes.is_empty() {
+            return self.sizes.clone();
+        }
+        match self.test {
+            Test::Latency if self.asleep => vec![8],
+            Test::Latency if self.svg.is_some() => {
+                vec![8, 32, 64, 256, K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M]
+            }
+            Test::Bandwidth if self.svg.is_some() => {
+                vec![256, K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M]
+            }
+            Test::Bandwidth => vec![4 * K, 64 * K, M],
+            Test::Latency => vec![8, K, 64 * K, M],
+            _ => vec![8],
+        }
+    }
+
+    fn processes(&self) -> u32 {
+        let usual = if self.test == Test::Startup { 64 } else { 8 };
+        self.processes.unwrap_or(usual)
+    }
+
+    fn runs(&self) -> u32 {
+        self.runs.unwrap_or(match self.test {
+            Test::Latency | Test::Rate | Test::Bandwidth => 21,
+            Test::Threads => 5,
+            Test::Idle => 3,
+            Test::Startup => 7,
+        })
+    }
+}
+
+fn participants(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok();
+    count
+        .filter(|count| (1..=MAX_PARTICIPANTS).contains(count))
+        .ok_or_else(|| format!("give a whole number from 1 to {MAX_PARTICIPANTS}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::options::{Command, Options};
+
+    fn parse(line: &str) -> Result<Bench, String> {
+        let words = ["mizzen", "bench"].into_iter().chain(line.split(' '));
+        let options = Options::try_parse_from(words).map_err(|error| error.to_string())?;
+        let Command::Bench(bench) = options.command else {
+            panic!("{line} is a measurement")
+        };
+        bench.check().map_err(|error| error.to_string())?;
+        Ok(*bench)
+    }
+
+    #[test]
+    fn a_test_alone_has_sensible_settings() {
+        let plans = parse("latency").unwrap().plans(&[0, 1]);
+        assert_eq!(plans.len(), 1);
+        assert_eq!(plans[0].path, Path::Process);
+        assert_eq!(plans[0].sizes, [8, 1024, 65_536, 1 << 20]);
+        assert_eq!(plans[0].variant.to_string(), "");
+        assert_eq!(plans[0].runs, 21);
+        let plans = parse("startup").unwrap().plans(&[]);
+        assert_eq!((plans[0].processes, plans[0].runs), (64, 7));
+    }
+
+    #[test]
+    fn lists_are_separated_by_commas() {
+        let plans = parse("latency --path thread,tcp --sizes 8,64K,1M")
+            .unwrap()
+            .plans(&[]);
+        let paths: Vec<Path> = plans.iter().map(|plan| plan.path).collect();
+        assert_eq!(paths, [Path::Thread, Path::Tcp]);
+        assert_eq!(plans[1].sizes, [8, 65_536, 1 << 20]);
+        let plans = parse("threads --threads 1,16").unwrap().plans(&[]);
+        assert_eq!(plans[0].threads, [1, 16]);
+    }
+
+    #[test]
+    fn variants_are_named_in_one_order() {
+        let line = "latency --idle-lanes 3 --asleep --post";
+        let plans = parse(line).unwrap().plans(&[]);
+        assert_eq!(plans[0].variant.to_string(), "post,asleep,idle-lanes=3");
+    }
+
+    #[test]
+    fn sides_are_pinned_where_each_has_a_core() {
+        for (line, pins) in [
+            ("latency", true),
+            ("latency --no-pin", false),
+            ("latency --no-pin --pin", true),
+            ("threads", false),
+            ("threads --pin", true),
+            ("idle", false),
+        ] {
+            assert_eq!(parse(line).unwrap().pins(), pins, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_a_way_out() {
+        for (line, words) in [
+            ("speed", "invalid value 'speed'"),
+            (
+                "latency --path air",
+                "[possible values: thread, process, tcp]",
+            ),
+            (
+                "latency --sizes 64Q",
+                "write bytes, or a number with K or M",
+            ),
+            ("latency --threads 2", "--threads goes with threads only"),
+            ("bandwidth --lent", "--lent goes with latency and rate only"),
+            (
+                "idle --sizes 8",
+                "--sizes goes with latency, rate and bandwidth only",
+            ),
+            ("threads --threads 0", "give a whole number from 1 to 1024"),
+            ("latency --runs 0", "0 is not in 1..=10000"),
+            ("latency --asleep --separate", "give one of them"),
+            ("latency --asleep --sizes 4", "must be 8 or more"),
+            ("startup --path thread", "give --path process"),
+            ("rate --sizes 1M", "measure bandwidth"),
+            (
+                "rate --svg x.svg",
+                "--svg goes with latency and bandwidth only",
+            ),
+        ] {
+            let refusal = parse(line).unwrap_err();
+            assert!(refusal.contains(words), "{line}: {refusal}");
+        }
+    }
+}

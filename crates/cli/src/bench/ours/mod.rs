@@ -1,0 +1,6 @@
+//! What is measured: messages of Mizzen, sent and received as a program would.
+
+pub(crate) mod bytes;
+pub(crate) mod lent;
+pub(crate) mod outlet;
+pub(crate) mod value;

@@ -1,0 +1,126 @@
+//! What is to be measured, as the front end tells it to the sides.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// What a process started by the front end has to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Work {
+    /// Measure, as one side of two or one process of many.
+    Measure(Plan),
+    /// Join the job and leave: what a started process does at least.
+    Join,
+    /// Nothing: what any process costs.
+    Nothing,
+}
+
+/// One job of measurements over one path.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) test: Test,
+    pub(crate) path: Path,
+    pub(crate) variant: Variant,
+    pub(crate) sizes: Vec<usize>,
+    /// Pairs of threads.
+    pub(crate) threads: Vec<u32>,
+    /// How many processes wait or are started.
+    pub(crate) processes: u32,
+    pub(crate) runs: u32,
+    /// The cores of the two sides; none: the system chooses.
+    pub(crate) cores: Vec<usize>,
+    /// Where the memory for the floors is found, when it is there.
+    pub(crate) memory: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Test {
+    /// One-way time of a message: the first side sends, the second answers.
+    Latency,
+    /// Short messages per second in one direction.
+    Rate,
+    /// Bytes per second in one direction.
+    Bandwidth,
+    /// Pairs of threads that all exchange short messages at once.
+    Threads,
+    /// Processor time of processes that wait for a message.
+    Idle,
+    /// Time from the start to the end of a job of many processes.
+    Startup,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Path {
+    /// Between two threads of a process.
+    Thread,
+    /// Between two processes of this host.
+    Process,
+    /// Between two processes that pretend to be on two hosts: TCP over the loopback interface.
+    Tcp,
+}
+
+/// What is done otherwise than plainly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Variant {
+    pub(crate) post: bool,
+    pub(crate) lent: bool,
+    pub(crate) separate: bool,
+    pub(crate) asleep: bool,
+    pub(crate) idle_lanes: u32,
+}
+
+impl Plan {
+    /// How many processes, or threads in their place, the job has.
+    pub(crate) fn participants(&self) -> u32 {
+        match self.test {
+            Test::Idle => self.processes,
+            _ => 2,
+        }
+    }
+}
+
+impl Test {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Rate => "rate",
+            Self::Bandwidth => "bandwidth",
+            Self::Threads => "threads",
+            Self::Idle => "idle",
+            Self::Startup => "startup",
+        }
+    }
+}
+
+impl Path {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Thread => "thread",
+            Self::Process => "process",
+            Self::Tcp => "tcp",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = [
+            (self.post, "post"),
+            (self.lent, "lent"),
+            (self.separate, "separate"),
+            (self.asleep, "asleep"),
+        ];
+        let mut words: Vec<String> = named
+            .iter()
+            .filter(|(on, _)| *on)
+            .map(|(_, word)| (*word).to_owned())
+            .collect();
+        if self.idle_lanes > 0 {
+            words.push(format!("idle-lanes={}", self.idle_lanes));
+        }
+        f.write_str(&words.join(","))
+    }
+}

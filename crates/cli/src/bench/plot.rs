@@ -1,0 +1,179 @@
+//! The result as a picture: time or bandwidth over the size of a message, both axes logarithmic.
+
+use std::fs;
+use std::path::Path as File;
+
+use anyhow::{Context, anyhow};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use super::figures::Figures;
+use super::plan::{Path, Test};
+use super::words;
+
+const WIDTH: u32 = 960;
+const HEIGHT: u32 = 600;
+const FONT: &str = "sans-serif";
+
+/// Mizzen's line of each path. They are told apart without colours by the shape of their points, and by the legend.
+const COLOURS: [RGBColor; 3] = [
+    RGBColor(0, 90, 160),
+    RGBColor(190, 70, 0),
+    RGBColor(20, 120, 60),
+];
+const GREY: RGBColor = RGBColor(120, 120, 120);
+
+/// Makes sure that the picture can be written, before there is something to draw.
+pub(crate) fn check(file: &File) -> anyhow::Result<()> {
+    let opened = fs::File::options().append(true).create(true).open(file);
+    opened.map(drop).with_context(|| refusal(file))
+}
+
+/// Draws the figures into an SVG file.
+pub(crate) fn draw(file: &File, figures: &[Figures]) -> anyhow::Result<()> {
+    let area = SVGBackend::new(file, (WIDTH, HEIGHT)).into_drawing_area();
+    draw_on(&area, figures).map_err(|error| anyhow!("{}: {error}", refusal(file)))
+}
+
+fn refusal(file: &File) -> String {
+    format!(
+        "{} cannot be written; give --svg another file",
+        file.display()
+    )
+}
+
+/// A line of the picture.
+struct Curve {
+    name: String,
+    colour: RGBColor,
+    is_floor: bool,
+    points: Vec<(f64, f64)>,
+}
+
+fn draw_on(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    figures: &[Figures],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let Some(first) = figures.first() else {
+        return Ok(());
+    };
+    let (title, vertical, legend) = match first.test {
+        Test::Bandwidth => (
+            "Bandwidth in one direction",
+            "bandwidth, higher is better",
+            SeriesLabelPosition::LowerRight,
+        ),
+        _ => (
+            "One-way time of a message",
+            "time, lower is better",
+            SeriesLabelPosition::UpperLeft,
+        ),
+    };
+    let variant = match first.variant.as_str() {
+        "" => String::new(),
+        variant => format!(" ({variant})"),
+    };
+    let curves = curves(figures);
+    let values = || {
+        curves
+            .iter()
+            .flat_map(|curve| curve.points.iter().map(|point| point.1))
+    };
+    let sizes = || {
+        curves
+            .iter()
+            .flat_map(|curve| curve.points.iter().map(|point| point.0))
+    };
+    let lowest = values().fold(f64::INFINITY, f64::min) / 1.5;
+    let highest = values().fold(0.0, f64::max) * 1.5;
+    let smallest = sizes().fold(f64::INFINITY, f64::min) / 1.2;
+    let largest = sizes().fold(0.0, f64::max) * 1.2;
+
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(area)
+        .caption(format!("{title}{variant}"), (FONT, 24))
+        .margin(16)
+        .x_label_area_size(56)
+        .y_label_area_size(96)
+        .build_cartesian_2d(
+            (smallest..largest).log_scale().base(2.0),
+            (lowest..highest).log_scale(),
+        )?;
+    let unit = first.unit.clone();
+    chart
+        .configure_mesh()
+        .x_desc("size of a message")
+        .y_desc(vertical)
+        .x_labels(12)
+        .y_labels(8)
+        .x_label_formatter(&|size| words::size(size.round() as usize))
+        .y_label_formatter(&|value| words::round(*value, &unit))
+        .label_style((FONT, 15))
+        .axis_desc_style((FONT, 17))
+        .light_line_style(RGBColor(240, 240, 240))
+        .bold_line_style(RGBColor(215, 215, 215))
+        .draw()?;
+    for curve in &curves {
+        let (colour, is_floor) = (curve.colour, curve.is_floor);
+        let style = colour.stroke_width(2);
+        chart
+            .draw_series(LineSeries::new(curve.points.iter().copied(), style))?
+            .label(&curve.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 24, y)], style));
+        let point = |at: &(f64, f64)| match is_floor {
+            true => Cross::new(*at, 4, style).into_dyn(),
+            false => Circle::new(*at, 4, colour.filled()).into_dyn(),
+        };
+        chart.draw_series(curve.points.iter().map(point))?;
+    }
+    chart
+        .configure_series_labels()
+        .position(legend)
+        .margin(12)
+        .legend_area_size(32)
+        .background_style(WHITE.mix(0.9))
+        .border_style(GREY)
+        .label_font((FONT, 16))
+        .draw()?;
+    area.present()?;
+    Ok(())
+}
+
+/// Mizzen's line and the floor's, for each path.
+fn curves(figures: &[Figures]) -> Vec<Curve> {
+    let mut curves = Vec::new();
+    for (path, colour) in [Path::Thread, Path::Process, Path::Tcp]
+        .into_iter()
+        .zip(COLOURS)
+    {
+        let of_path = || figures.iter().filter(|line| line.path == path);
+        let points = |value: fn(&Figures) -> f64| -> Vec<(f64, f64)> {
+            let mut points: Vec<_> = of_path()
+                .map(|line| (line.size.unwrap_or(1) as f64, value(line)))
+                .collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            points
+        };
+        if of_path().next().is_none() {
+            continue;
+        }
+        curves.push(Curve {
+            name: format!("Mizzen, {} path", path.name()),
+            colour,
+            is_floor: false,
+            points: points(|line| line.value),
+        });
+        curves.push(Curve {
+            name: format!("the bare machine, {} path", path.name()),
+            colour: pale(colour),
+            is_floor: true,
+            points: points(|line| line.floor),
+        });
+    }
+    curves
+}
+
+fn pale(colour: RGBColor) -> RGBColor {
+    let mix = |part: u8| part / 2 + 105;
+    RGBColor(mix(colour.0), mix(colour.1), mix(colour.2))
+}

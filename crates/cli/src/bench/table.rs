@@ -1,0 +1,111 @@
+//! The result as a table.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+
+use super::figures::Figures;
+use super::plan::Test;
+use super::words;
+
+/// A sentence part about where the sides run.
+pub(crate) fn pinning(cores: &[usize]) -> String {
+    match cores {
+        [first, second] => format!("pinned to cores {first} and {second}"),
+        _ => "not pinned".to_owned(),
+    }
+}
+
+pub(crate) fn table(figures: &[Figures]) -> String {
+    let Some(first) = figures.first() else {
+        return String::new();
+    };
+    let columns = columns(first.test);
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_header(columns.iter().map(|column| column.title));
+    for line in figures {
+        table.add_row(columns.iter().map(|column| (column.cell)(line)));
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if index > 0 && index + 1 < columns.len() {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
+    let mut text: String = lines.collect();
+    if !first.variant.is_empty() {
+        let _ = writeln!(text, "Variant: {}.", first.variant);
+    }
+    if first.runs == 1 {
+        text.push_str("One run, which measured the floor and then Mizzen.\n");
+    } else {
+        let _ = writeln!(
+            text,
+            "Medians of {} runs, each of which measured the floor and then Mizzen; range: of the ratio.",
+            first.runs
+        );
+    }
+    text
+}
+
+/// Lines above, below, and under the header.
+const STYLE: TableStyle = TableStyle::new()
+    .top_border(LINE)
+    .header_separator(LINE)
+    .bottom_border(LINE);
+const LINE: LineStyle = LineStyle::none().fill('─').junction('─');
+
+struct Column {
+    title: &'static str,
+    cell: fn(&Figures) -> String,
+}
+
+fn columns(test: Test) -> Vec<Column> {
+    let column = |title, cell| Column { title, cell };
+    let mut columns = vec![column("path", |line| line.path.name().to_owned())];
+    columns.push(match test {
+        Test::Latency | Test::Rate | Test::Bandwidth => column("size", |line| {
+            line.size.map(words::size).unwrap_or_default()
+        }),
+        Test::Threads => column("pairs", |line| line.threads.to_string()),
+        Test::Idle | Test::Startup => column("processes", |line| {
+            line.processes.unwrap_or_default().to_string()
+        }),
+    });
+    columns.push(column("floor", |line| words::value(line.floor, &line.unit)));
+    columns.push(column("Mizzen", |line| {
+        words::value(line.value, &line.unit)
+    }));
+    columns.push(column("ratio", |line| {
+        let mark = if line.noisy { "*" } else { "" };
+        line.ratio
+            .map_or("-".to_owned(), |ratio| format!("{ratio:.2}{mark}"))
+    }));
+    columns.push(column("range", |line| {
+        match (line.ratio_min, line.ratio_max) {
+            (Some(low), Some(high)) => format!("{low:.2} to {high:.2}"),
+            _ => "-".to_owned(),
+        }
+    }));
+    match test {
+        Test::Latency => {
+            columns.push(column("p50", |line| words_of(line.p50_ns)));
+            columns.push(column("p99", |line| words_of(line.p99_ns)));
+        }
+        Test::Threads => {
+            columns.push(column("slowest pair", |line| {
+                line.worst
+                    .map_or("-".to_owned(), |worst| format!("{worst:.2} x"))
+            }));
+            columns.push(column("longest gap", |line| words_of(line.longest_gap_ns)));
+        }
+        _ => (),
+    }
+    columns.push(column("the floor is", |line| line.floor_name.clone()));
+    columns
+}
+
+fn words_of(nanoseconds: Option<f64>) -> String {
+    nanoseconds.map_or("-".to_owned(), |value| words::value(value, "ns"))
+}
