@@ -1,8 +1,6 @@
-//! What the check programs share: checksums, random numbers, memory, pinning.
+//! What the check programs share: checksums, random numbers, memory.
 
 mod mapped;
-
-use std::time::Duration;
 
 pub use mapped::Mapped;
 
@@ -92,33 +90,4 @@ pub fn status_kib(key: &str) -> u64 {
 #[must_use]
 pub fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
-}
-
-/// CPU time this process has used.
-#[must_use]
-pub fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// Pins the calling thread to a core.
-///
-/// # Panics
-///
-/// If the core does not exist.
-pub fn pin(core: usize) {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(core);
-    rustix::thread::sched_setaffinity(None, &set).expect("the core exists");
-}
-
-/// The middle value.
-///
-/// # Panics
-///
-/// If there is none.
-#[must_use]
-pub fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
