@@ -1,4 +1,7 @@
 //! The floor of short messages: one cache line that moves between two cores, payload and control word together.
+//!
+//! How long that takes depends on where in the shared cache the line has its home, by a factor of up to two; so several pairs
+//! of lines take turns, a few hundred messages each.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,11 +15,16 @@ pub(crate) const LONGEST: usize = 56;
 
 /// Far enough apart that no prefetcher joins them.
 const APART: usize = 256;
+/// Pairs of lines, and for how many messages (as a power of two) each is used.
+const PAIRS: usize = 16;
+const TURN: u32 = 8;
+/// Bytes of all of them.
+pub(crate) const BYTES: usize = 2 * PAIRS * APART;
 const CONTROL: usize = 7;
 
 pub(crate) struct Line {
-    mine: &'static [AtomicU64; 8],
-    theirs: &'static [AtomicU64; 8],
+    mine: [&'static [AtomicU64; 8]; PAIRS],
+    theirs: [&'static [AtomicU64; 8]; PAIRS],
     words: usize,
     payload: [u64; CONTROL],
     sent: u64,
@@ -25,10 +33,12 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) fn new(memory: Memory, side: usize, size: usize) -> Self {
-        let line = |side: usize| &memory.lines::<1>(LINES + side * APART)[0];
+        let lines = |side: usize| {
+            core::array::from_fn(|pair| &memory.lines::<1>(LINES + (2 * pair + side) * APART)[0])
+        };
         Self {
-            mine: line(side),
-            theirs: line(1 - side),
+            mine: lines(side),
+            theirs: lines(1 - side),
             words: size.div_ceil(8).min(CONTROL),
             payload: [0; CONTROL],
             sent: 0,
@@ -37,24 +47,32 @@ impl Line {
     }
 }
 
+/// Which pair carries message number `number`.
+#[inline]
+fn turn(number: u64) -> usize {
+    (number >> TURN) as usize % PAIRS
+}
+
 impl Carrier for Line {
     #[inline]
     fn send(&mut self) -> anyhow::Result<()> {
-        for (word, value) in self.mine.iter().zip(&self.payload[..self.words]) {
+        let line = self.mine[turn(self.sent)];
+        for (word, value) in line.iter().zip(&self.payload[..self.words]) {
             word.store(*value, Ordering::Relaxed);
         }
         self.sent += 1;
         // Pairs with the load in `receive`: who sees the number sees the payload.
-        self.mine[CONTROL].store(self.sent, Ordering::Release);
+        line[CONTROL].store(self.sent, Ordering::Release);
         Ok(())
     }
 
     #[inline]
     fn receive(&mut self) -> anyhow::Result<()> {
+        let line = self.theirs[turn(self.received)];
         self.received += 1;
         // Without a pause, which would be a part of the time.
-        while self.theirs[CONTROL].load(Ordering::Acquire) != self.received {}
-        for (word, value) in self.theirs.iter().zip(&mut self.payload[..self.words]) {
+        while line[CONTROL].load(Ordering::Acquire) != self.received {}
+        for (word, value) in line.iter().zip(&mut self.payload[..self.words]) {
             *value = word.load(Ordering::Relaxed);
         }
         Ok(())

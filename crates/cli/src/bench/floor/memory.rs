@@ -4,7 +4,8 @@
 //! | --- | --- | --- |
 //! | `MEETING` | one page | `meeting.rs` |
 //! | `TOLD` | 8 for each participant | `meeting.rs` |
-//! | `LINES`, `FUTEX` | one page each | `line.rs`, `futex.rs` |
+//! | `LINES` | pairs of cache lines | `line.rs` |
+//! | `FUTEX` | one page | `futex.rs` |
 //! | `SLOTS` | two rings of 64-byte slots | `ring.rs` |
 //! | `CHUNKS` | two rings of 32 KiB | `copy.rs` |
 //! | `TURNS` | 1 KiB for each pair of threads | `turns.rs` |
@@ -26,7 +27,7 @@ const PAGE: usize = 4096;
 pub(crate) const MEETING: usize = 0;
 pub(crate) const TOLD: usize = MEETING + PAGE;
 pub(crate) const LINES: usize = TOLD + MAX_PARTICIPANTS as usize * 8;
-pub(crate) const FUTEX: usize = LINES + PAGE;
+pub(crate) const FUTEX: usize = LINES + super::line::BYTES.next_multiple_of(PAGE);
 pub(crate) const SLOTS: usize = FUTEX + PAGE;
 /// The positions of a ring are in the page before it.
 pub(crate) const SLOTS_EACH: usize = PAGE + super::ring::SLOTS * 64;

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use mizzen::wait::{Crowd, Patience, Step};
+use mizzen::wait::{Crowd, Patience, Step, spin};
 use mizzen_shm::futex;
 
 use super::memory::{Memory, TURNS, TURNS_EACH};
@@ -63,7 +63,8 @@ impl Turns {
                 return ball;
             }
             let ready = || word.load(Ordering::Acquire) != last;
-            if let Step::Sleep(nap) = patience.step(ready) {
+            spin(patience.quick_looks(), ready);
+            if let Step::Sleep(nap) = patience.step() {
                 let asleep = self.memory.half(self.theirs + ASLEEP);
                 let bell = self.memory.half(self.theirs + BELL);
                 let before = bell.load(Ordering::Acquire);

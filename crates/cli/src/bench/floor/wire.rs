@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use anyhow::Context;
-use mizzen::wait::{Crowd, Patience, Step};
+use mizzen::wait::{Crowd, Patience, Step, spin};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::bench::meeting::Meeting;
@@ -52,7 +52,8 @@ impl Wire {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => (),
                 Err(error) => return Err(error).context("the bare TCP connection was lost"),
             }
-            if let Step::Sleep(nap) = patience.step(|| false) {
+            spin(patience.quick_looks(), || false);
+            if let Step::Sleep(nap) = patience.step() {
                 self.sleep(nap)?;
             }
         }
