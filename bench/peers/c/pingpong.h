@@ -4,8 +4,8 @@
 // Compile with -D_GNU_SOURCE. Prints one line per figure, `R <metric> <size> <value>`:
 //   lat   one-way time (half a round trip), ns; the receiver sends back the buffer it received into
 //   sep   the same, but each side sends from one buffer, which nobody rewrites, and receives into another
-//   rate  messages per second, one way, in windows of 64; the better of two: acknowledged after each window, or after
-//         16 (some libraries like one, some the other)
+//   rate  messages per second, one way, in windows of 64; the best of six: three times acknowledged after each window,
+//         three times after 256 (some libraries like one, some the other; and a receiver on the sender's heels slows it)
 //   bw    bytes per second, one way, in windows, each acknowledged; all messages from one buffer into one other
 #ifndef PINGPONG_H
 #define PINGPONG_H
@@ -23,7 +23,7 @@ static void receive_one(void *into, size_t size);
 static void send_window(const void *from, size_t size, int count);
 static void receive_window(void *into, size_t size, int count);
 
-enum { LARGEST = 64 << 20, WINDOW = 64, RARELY = 16 };
+enum { LARGEST = 64 << 20, WINDOW = 64, RARELY = 256 };
 
 static inline double now(void) {
   struct timespec t;
@@ -108,7 +108,7 @@ static void latency(int first, const char *metric, size_t size, double seconds) 
 // Messages per second, as the first side sees it.
 static double stream(int first, size_t size, int batch, double seconds) {
   int window = size >= 1 << 20 ? 16 : WINDOW;
-  long count = 3;
+  long count = 2;
   double start = now();
   windows(first, size, window, batch, count);
   count = repetitions(first, now() - start, count, seconds);
@@ -123,8 +123,12 @@ static void bandwidth(int first, size_t size, double seconds) {
 }
 
 static void rate(int first, size_t size, double seconds) {
-  double often = stream(first, size, 1, seconds), rarely = stream(first, size, RARELY, seconds);
-  if (first) report("rate", size, often > rarely ? often : rarely);
+  double best = 0;
+  for (int i = 0; i < 6; i++) {
+    double messages = stream(first, size, i % 2 ? RARELY : 1, seconds);
+    if (messages > best) best = messages;
+  }
+  if (first) report("rate", size, best);
 }
 
 static void allocate_buffers(size_t size) {
@@ -139,7 +143,7 @@ static const size_t LARGE[] = {1 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 2
 static inline void measure_small(int first) {
   allocate_buffers(4096);
   for EACH (size, SMALL) latency(first, "lat", *size, 0.12);
-  rate(first, 8, 0.1);
+  rate(first, 8, 0.035);
 }
 
 static inline void measure_copies(int first, size_t largest) {

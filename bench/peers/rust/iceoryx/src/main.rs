@@ -14,9 +14,12 @@ use iceoryx2::port::publisher::Publisher;
 use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
 use iceoryx2::sample_mut::SampleMut;
-use peer_common::{BATCHES, LARGE, SMALL, Side, latency, limit_time, pin, rate};
+use peer_common::{LARGE, SMALL, Side, latency, limit_time, pin, rate};
 
 type Kind = ipc::Service;
+
+/// Samples that the lossless queue holds; deeper ones were not faster.
+const DEEP: usize = 1024;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Payload {
@@ -47,11 +50,7 @@ impl Ports {
             )
             .publish_subscribe::<[u8]>()
             .enable_safe_overflow(queue == Queue::Newest)
-            .subscriber_max_buffer_size(if queue == Queue::Newest {
-                1
-            } else {
-                BATCHES[1] as usize
-            })
+            .subscriber_max_buffer_size(if queue == Queue::Newest { 1 } else { DEEP })
             .max_publishers(1)
             .max_subscribers(1)
             .history_size(0)
@@ -168,7 +167,7 @@ fn measure(test: &str, name: &str, first: bool) {
                 .iter()
                 .for_each(|size| latency(&mut ports, first, "lat", *size, 0.12));
             let mut ports = Ports::open(name, first, 65, Payload::Copied, Queue::Lossless);
-            rate(&mut ports, first, 8, 0.15);
+            rate(&mut ports, first, 8, 0.035);
         }
         "copies" => {
             let mut ports = Ports::open(name, first, 4 << 20, Payload::Copied, Queue::Newest);

@@ -50,7 +50,7 @@ fn measure(test: &str, first: bool, mut ends: Ends) {
             SMALL
                 .iter()
                 .for_each(|size| latency(&mut ends, first, "lat", *size, 0.12));
-            rate(&mut ends, first, 8, 0.15);
+            rate(&mut ends, first, 8, 0.035);
         }
         "copies" => LARGE
             .iter()
