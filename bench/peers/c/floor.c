@@ -49,7 +49,7 @@ static void line(void) {
   done(child);
 }
 
-enum { SLOTS = 1024, PAYLOAD = 62, CHUNKS = 16, CHUNK = 32 << 10 };
+enum { SLOTS = 4096, PAYLOAD = 62, CHUNKS = 16, CHUNK = 32 << 10 };
 // So many slots are read before the sender is told: it looks at that word as rarely.
 enum { RELEASE = SLOTS / 4 };
 
