@@ -55,41 +55,48 @@ def handed_over(figures, peer):
 
 
 def draw(lines, label, file, best_first):
-    """The legend is in the order of the lines at 64 KiB."""
-    chart, axes = plt.subplots(figsize=(9, 5.2), layout="constrained")
+    """Above the figures, below their ratios to the floor. The legend is in the order of the lines at 64 KiB."""
+    chart, (above, below) = plt.subplots(2, 1, figsize=(9, 9), sharex=True, layout="constrained")
     lines = {peer: points for peer, points in lines.items() if points}
-    used = {}
-    styles = {}
-    for peer in lines:
-        family = next((name for name in COLOURS if peer.startswith(name)), "floor")
-        styles[peer] = (COLOURS[family], DASHES[used.setdefault(family, 0) % len(DASHES)])
-        used[family] += 1
+    floor = dict(lines.get("floor", []))
+    styles = line_styles(lines)
     for peer in sorted(lines, key=lambda peer: dict(lines[peer]).get(64 << 10, 0) * best_first):
         colour, dash = styles[peer]
         ours = peer.startswith("Mizzen")
-        sizes, values = zip(*lines[peer])
-        axes.plot(
-            sizes,
-            values,
-            dash,
-            color=colour,
-            label=peer,
-            marker=".",
-            linewidth=2.6 if ours else 1.2,
-            zorder=3 if ours else 2,
-        )
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_xticks([8, 64, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20])
-    axes.set_xticklabels(["8 B", "64 B", "1 KiB", "8 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"])
-    axes.set_xlim(left=0.8 * min(size for points in lines.values() for size, _ in points))
-    axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_ylabel(label)
-    axes.grid(True, which="major", alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+        style = {"color": colour, "marker": ".", "linewidth": 2.6 if ours else 1.2, "zorder": 3 if ours else 2}
+        above.plot(*zip(*lines[peer]), dash, label=peer, **style)
+        ratios = [(size, value / floor[size]) for size, value in lines[peer] if size in floor]
+        if ratios:
+            below.plot(*zip(*ratios), dash, **style)
+    above.set_yscale("log")
+    above.set_ylabel(label)
+    below.set_yscale("log")
+    below.set_ylabel("times the floor")
+    # Who is further away than this can be seen above.
+    below.set_ylim((0.5, 8) if best_first > 0 else (0.3, 2))
+    below.set_xscale("log", base=2)
+    below.set_xticks([8, 64, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20])
+    below.set_xticklabels(["8 B", "64 B", "1 KiB", "8 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"])
+    below.set_xlim(left=0.8 * min(size for points in lines.values() for size, _ in points))
+    for axes in (above, below):
+        axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+        axes.grid(True, which="major", alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    below.yaxis.set_major_locator(matplotlib.ticker.LogLocator(base=2))
     chart.legend(loc="outside right upper", frameon=False)
     chart.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)
     plt.close(chart)
+
+
+def line_styles(peers):
+    """Peer: colour and dash."""
+    used, styles = {}, {}
+    for peer in peers:
+        family = next((name for name in COLOURS if peer.startswith(name)), "floor")
+        styles[peer] = (COLOURS[family], DASHES[used.setdefault(family, 0) % len(DASHES)])
+        used[family] += 1
+    return styles
 
 
 if __name__ == "__main__":
