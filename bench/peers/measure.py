@@ -37,11 +37,9 @@ class Results:
             self.data = stored
 
     def ours_is(self, build):
-        """Forgets what another build of ours did."""
-        if self.data.get("build", build) != build:
-            print("mizzen is another build than before: its runs are repeated")
-            self.data["runs"] = [run for run in self.data["runs"] if not run["item"].startswith("Mizzen")]
-        self.data["build"] = build
+        """Figures of two builds of ours, or of ours and peers from different hours, are not to be compared."""
+        if self.data.setdefault("build", build) != build:
+            raise SystemExit("results.json is of another build of mizzen: start again with --fresh")
 
     def has(self, item, number):
         return any(run["item"] == item.name and run["round"] == number for run in self.data["runs"])
