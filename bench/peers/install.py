@@ -57,7 +57,7 @@ def install(wanted, mizzen, record):
             step()
             record[name] = ""
         except (OSError, RuntimeError, subprocess.TimeoutExpired) as problem:
-            record[name] = anonymous(str(problem))
+            record[name] = anonymous(str(problem))[:300]
             print(f"not installed: {name}: {record[name]}", file=sys.stderr)
 
 
@@ -140,7 +140,7 @@ def call(command, environment=None, directory=None):
 
 def anonymous(text):
     """Without the paths of this machine."""
-    return text.replace(f"{ROOT}/", "").replace(str(ROOT), ".").replace(str(Path.home()), "~")[:300]
+    return text.replace(f"{ROOT}/", "").replace(str(ROOT), ".").replace(str(Path.home()), "~")
 
 
 def debian_version(package):

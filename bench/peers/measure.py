@@ -174,7 +174,7 @@ def run_command(command, environment):
                 end(server)
     if client.returncode:
         last = [line for line in errors.splitlines() if line.strip()][-1:] or ["no message"]
-        return output, anonymous(f"exit status {client.returncode}: {last[0]}")
+        return output, anonymous(f"exit status {client.returncode}: {last[0]}")[:300]
     return output, ""
 
 
