@@ -56,8 +56,10 @@ def handed_over(figures, peer):
 
 def draw(lines, label, file, best_first):
     """Above the figures, below their ratios to the floor. The legend is in the order of the lines at 64 KiB."""
-    chart, (above, below) = plt.subplots(2, 1, figsize=(9, 9), sharex=True, layout="constrained")
     lines = {peer: points for peer, points in lines.items() if points}
+    if not lines:
+        return
+    chart, (above, below) = plt.subplots(2, 1, figsize=(9, 9), sharex=True, layout="constrained")
     floor = dict(lines.get("floor", []))
     styles = line_styles(lines)
     for peer in sorted(lines, key=lambda peer: dict(lines[peer]).get(64 << 10, 0) * best_first):

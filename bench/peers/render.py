@@ -126,11 +126,12 @@ def draw():
     if not python.exists():
         print("no plots: `run --install` installs matplotlib for them", file=sys.stderr)
         return {}
+    for old in IMAGES.glob("performance-*.svg"):
+        old.unlink()
     subprocess.run([python, HERE / "plot.py", IMAGES], check=True)
-    return {
-        "lat": "![One-way time over the size](images/performance-latency.svg)",
-        "bw": "![Bandwidth over the size](images/performance-bandwidth.svg)",
-    }
+    drawn = {"lat": ("latency", "One-way time over the size"), "bw": ("bandwidth", "Bandwidth over the size")}
+    named = {metric: (f"performance-{name}.svg", text) for metric, (name, text) in drawn.items()}
+    return {metric: f"![{text}](images/{file})" for metric, (file, text) in named.items() if (IMAGES / file).exists()}
 
 
 def head(figures):
