@@ -293,7 +293,7 @@ def plain_rows(figures, table):
 
 def where_better(figures):
     """Every column in which a peer has a better ratio than ours."""
-    lines = []
+    lines, compared = [], False
     for table in TABLES:
         for size in table.sizes:
             metric = f"{table.metric} {size}"
@@ -301,6 +301,7 @@ def where_better(figures):
                 continue
             ours = figures.ratio(OURS, table.test, metric, table.floor)
             better = []
+            compared |= any(not peer.startswith(("floor", OURS)) for peer in rows_of(figures, table, size))
             for peer in rows_of(figures, table, size):
                 if peer == OURS:
                     break
@@ -313,6 +314,8 @@ def where_better(figures):
                 lines.append(
                     f"- {table.title}, {table.column(size)} (Mizzen {number(ours.median)} ×): {', '.join(better)}."
                 )
+    if not compared:
+        return ""
     text = "By the median ratio; where the spreads overlap, the order may be chance.\n\n"
     return "## Where a peer is better\n\n" + (text + "\n".join(lines) if lines else "Nowhere in these tables.")
 
