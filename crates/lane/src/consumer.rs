@@ -168,16 +168,8 @@ impl Consumer {
             return Exact::Other;
         }
         step("lane.consume.seen");
-        let mut words = line[lead..SHORT_WORDS].iter();
-        let mut whole = target.chunks_exact_mut(size_of::<u64>());
-        for (bytes, word) in (&mut whole).zip(&mut words) {
-            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
-        }
-        let rest = whole.into_remainder();
-        if let Some(word) = words.next().filter(|_| !rest.is_empty()) {
-            let bytes = word.load(Ordering::Relaxed).to_ne_bytes();
-            rest.copy_from_slice(&bytes[..rest.len()]);
-        }
+        let line = self.ring.shape.slot_line(position);
+        self.ring.sender.copy_from_line(line, lead, target);
         step("lane.consume.copied");
         self.advance();
         step("lane.consume.advanced");

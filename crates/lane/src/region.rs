@@ -145,6 +145,23 @@ mod memory {
             unsafe { self.base.cast::<[AtomicU64; 8]>().add(line).as_ref() }
         }
 
+        /// Copies from word `first` of line number `line` on into `target`.
+        ///
+        /// A plain copy, which moves more than a word at a time: what was written word by word has to reach the cache before
+        /// it can be read in larger units, and a received value is moved again at once.
+        #[inline(always)]
+        pub(crate) fn copy_from_line(&self, line: usize, first: usize, target: &mut [u8]) {
+            assert!(line < self.len / LINE && first * 8 + target.len() <= LINE);
+            // SAFETY: the bytes lie in a line inside the region, as was checked; `target` is a Rust reference, so it does
+            // not overlap memory that nobody may hold references to. The control word orders this after the sender's
+            // stores, and the sender writes the slot again only after it was released.
+            unsafe {
+                self.base
+                    .add(line * LINE + first * 8)
+                    .copy_to_nonoverlapping(NonNull::from(&mut *target).cast(), target.len())
+            }
+        }
+
         /// The 4-byte word at 4-byte index `index`.
         ///
         /// # Panics
@@ -293,6 +310,14 @@ mod model {
 
         pub(crate) fn line(&self, line: usize) -> &[AtomicU64; 8] {
             &self.0.lines[line]
+        }
+
+        pub(crate) fn copy_from_line(&self, line: usize, first: usize, target: &mut [u8]) {
+            use crate::sync::Ordering;
+            for (bytes, word) in target.chunks_mut(8).zip(&self.0.lines[line][first..]) {
+                let word = word.load(Ordering::Relaxed).to_ne_bytes();
+                bytes.copy_from_slice(&word[..bytes.len()]);
+            }
         }
 
         pub fn word32(&self, index: usize) -> &AtomicU32 {

@@ -6,6 +6,9 @@
 //!
 //! Between hosts (`kill LIVES FILE hosts`) what a killed process had posted may be on its way: it may be missing at the
 //! end, never in the middle; and its death may take longer to be known.
+//!
+//! A long message is announced before it is written. One that its sender did not finish, and had not committed therefore, is
+//! an error that names the dead, never a message.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -312,7 +315,7 @@ fn judge_life(
                     let (stream, number) = match read(incoming) {
                         Ok(read) => read,
                         // The rest of a long message died with its sender.
-                        Err(error) if path == Path::Hosts && is_gone(&error) => continue,
+                        Err(error) if is_gone(&error) => continue,
                         Err(error) => return Err(error),
                     };
                     ensure!(

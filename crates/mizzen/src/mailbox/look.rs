@@ -131,11 +131,17 @@ impl Places {
         let Some(lane) = lanes.get_mut(index) else {
             return false;
         };
-        let taken = spin(looks, || lane.consumer.poll_exact(flags.0, None, target));
-        if taken {
-            self.streak.set(streak + 1);
+        let mut left = looks;
+        loop {
+            match lane.consumer.poll_exact(flags.0, None, target) {
+                Exact::Taken => break,
+                Exact::Nothing if left > 0 => left -= 1,
+                _ => return false,
+            }
+            ::core::hint::spin_loop();
         }
-        taken
+        self.streak.set(streak + 1);
+        true
     }
 
     fn take_hot_link(&self, core: &Core, flags: Flags, target: &mut [u8], looks: u32) -> bool {
@@ -146,11 +152,17 @@ impl Places {
         let Some(link) = links.get(index) else {
             return false;
         };
-        let taken = spin(looks, || link.take_exact(core, flags, target));
-        if taken {
-            self.streak.set(self.streak.get() + 1);
+        let mut left = looks;
+        loop {
+            match link.take_exact(core, flags, target) {
+                Exact::Taken => break,
+                Exact::Nothing if left > 0 => left -= 1,
+                _ => return false,
+            }
+            ::core::hint::spin_loop();
         }
-        taken
+        self.streak.set(self.streak.get() + 1);
+        true
     }
 
     /// The buffer of the message that was just taken at the hot place.
@@ -401,20 +413,6 @@ impl Places {
                 discard(flags, &payload, &lane.link);
             }
         }
-    }
-}
-
-/// Whether `look` takes the message it looks for, now or within some more looks.
-#[inline(always)]
-fn spin(looks: u32, mut look: impl FnMut() -> Exact) -> bool {
-    let mut left = looks;
-    loop {
-        match look() {
-            Exact::Taken => return true,
-            Exact::Nothing if left > 0 => left -= 1,
-            _ => return false,
-        }
-        ::core::hint::spin_loop();
     }
 }
 

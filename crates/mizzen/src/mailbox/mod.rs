@@ -83,9 +83,12 @@ impl Mailbox {
     ///
     /// As [`retrieve`](Self::retrieve).
     pub fn try_retrieve<'m>(&self) -> Result<Option<Incoming<'m>>, RetrieveError> {
-        self.poll(Reach::All)
-            .map(|taken| self.open(taken?))
-            .transpose()
+        while let Some(taken) = self.poll(Reach::All) {
+            if let Some(outcome) = self.open_whole(taken?) {
+                return outcome.map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// Waits for the next message until `deadline`.
@@ -125,6 +128,9 @@ impl Mailbox {
     pub fn receive<T: Plain>(&self) -> Result<T, Error> {
         // Filled in place: a value that moves just after it was written word by word waits for those writes.
         let mut value = T::new_zeroed();
+        if self.take_hot(Flags::SINGLE, value.as_mut_bytes()) {
+            return Ok(value);
+        }
         match self.take_as(Flags::SINGLE, value.as_mut_bytes())? {
             None => Ok(value),
             Some(taken) => Ok(self.open(taken)?.unpack_express()?),
@@ -194,7 +200,12 @@ impl Mailbox {
     }
 
     fn retrieve_until<'m>(&self, deadline: Option<Instant>) -> Result<Incoming<'m>, RetrieveError> {
-        self.wait_until(deadline).and_then(|taken| self.open(taken))
+        loop {
+            let taken = self.wait_until(deadline)?;
+            if let Some(outcome) = self.open_whole(taken) {
+                return outcome;
+            }
+        }
     }
 
     fn wait_until(&self, deadline: Option<Instant>) -> Result<Taken, RetrieveError> {
@@ -214,18 +225,6 @@ impl Mailbox {
     /// ones, it goes straight into `target`; otherwise it is returned.
     #[inline]
     fn take_as(&self, flags: Flags, target: &mut [u8]) -> Result<Option<Taken>, RetrieveError> {
-        if self.places.take_hot(&self.core, flags, target, 0) {
-            return Ok(None);
-        }
-        self.take_patiently(flags, target)
-    }
-
-    #[inline]
-    fn take_patiently(
-        &self,
-        flags: Flags,
-        target: &mut [u8],
-    ) -> Result<Option<Taken>, RetrieveError> {
         let (process, core) = (&self.process, &self.core);
         let mut wait = Wait::new(self, None);
         let mut taken = self.places.end_turn(process, core, wait.reach);
@@ -245,6 +244,12 @@ impl Mailbox {
         }
     }
 
+    /// The same without waiting, and only at that place.
+    #[inline(always)]
+    fn take_hot(&self, flags: Flags, target: &mut [u8]) -> bool {
+        self.places.take_hot(&self.core, flags, target, 0)
+    }
+
     #[inline]
     fn poll(&self, reach: Reach) -> Option<Result<Taken, RetrieveError>> {
         self.places.poll(&self.process, &self.core, reach)
@@ -255,8 +260,12 @@ impl Mailbox {
         context: &mut Context<'_>,
     ) -> Poll<Result<Incoming<'m>, RetrieveError>> {
         self.core.watch.announce_awake();
-        if let Some(outcome) = self.poll(Reach::All) {
-            return Poll::Ready(outcome.and_then(|taken| self.open(taken)));
+        while let Some(outcome) = self.poll(Reach::All) {
+            match outcome.map(|taken| self.open_whole(taken)) {
+                Ok(None) => (),
+                Ok(Some(outcome)) => return Poll::Ready(outcome),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
         }
         if self.process.ensure_reactor().is_err() {
             // No thread for the reactor: ask again at once rather than never.
@@ -271,6 +280,19 @@ impl Mailbox {
             context.waker().wake_by_ref();
         }
         Poll::Pending
+    }
+
+    /// Opens a message. `None`: its sender was lost before even its beginning was there, which is no message; the loss is
+    /// reported for itself.
+    #[inline]
+    fn open_whole<'m>(&self, taken: Taken) -> Option<Result<Incoming<'m>, RetrieveError>> {
+        match self.open(taken) {
+            Err(RetrieveError::Malformed {
+                cause: UnpackError::PeerGone(_) | UnpackError::Retracted,
+                ..
+            }) => None,
+            outcome => Some(outcome),
+        }
     }
 
     #[inline]

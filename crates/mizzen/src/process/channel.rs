@@ -17,7 +17,7 @@ use crate::memory::{Shared, SlabId};
 use crate::rank::{MailboxId, ProcessId};
 
 /// The lane of a `Sender`: enough slots that a burst does not wait, bytes for four eager messages of the longest kind.
-pub(crate) const SENDER_LANE: Shape = Shape::new(256, 1 << 17);
+pub(crate) const SENDER_LANE: Shape = Shape::new(512, 1 << 17);
 /// The lane that all threads of a process share towards another process.
 pub(crate) const SHARED_LANE: Shape = Shape::new(512, 1 << 17);
 

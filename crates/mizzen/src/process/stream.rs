@@ -23,7 +23,7 @@ use crate::message::Encoded;
 use crate::wait::spin;
 
 /// Bytes written before the receiver is told for the first time, and begins.
-const FIRST_STEP: usize = 16 << 10;
+const FIRST_STEP: usize = 8 << 10;
 /// Bytes between two tellings after that: each costs a cache miss at both sides.
 const STEP: usize = 32 << 10;
 /// Chunks that go round while the receiver keeps up, half a megabyte: fewer would still be in the receiver's first cache when

@@ -10,8 +10,8 @@ use super::outlet::Outlet;
 use crate::bench::carrier::Carrier;
 
 /// The most buffers made ahead, and the most bytes of them.
-const AHEAD: usize = 512;
-const AHEAD_BYTES: usize = 256 << 20;
+const AHEAD: usize = 16;
+const AHEAD_BYTES: usize = 64 << 20;
 
 pub(crate) struct Lent<O> {
     deck: Deck,
