@@ -2,40 +2,36 @@
 
 use std::process::{Command, Stdio};
 
-use mizzen::{Deck, Message, Result, UnpackError};
+use mizzen::{Deck, Result, UnpackError};
+use rustix::process::{Pid, Signal, kill_process};
 
-const LEN: usize = 40 << 20;
+/// Read whole, and then one that takes its sender tens of milliseconds to write.
+const LENGTHS: [usize; 2] = [4 << 20, 60 << 20];
 
-/// Rank 1 has announced two messages, of which its arena holds one and a half: it waits, and is killed.
 fn rank(deck: &Deck) -> Result<()> {
     let inbox = deck.mailbox()?;
     deck.bind(&format!("inbox {}", deck.rank()), &inbox)?;
     if deck.rank() == 1 {
         let mut sender = deck.fetch("inbox 0")?.sender()?;
         sender.send(&std::process::id())?;
-        let bytes = vec![7u8; LEN];
-        for _ in 0..2 {
-            let mut message = Message::new();
-            message.pack_cheaper(&bytes[..]);
-            sender.post(&mut message)?;
+        for len in LENGTHS {
+            sender.send(&vec![7u8; len][..])?;
         }
         return Ok(());
     }
-    let pid: u32 = inbox.receive()?;
-    let (mut whole, mut half) = (inbox.retrieve()?, inbox.retrieve()?);
-    let killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
-    assert!(killed.is_ok_and(|status| status.success()));
-    assert!(matches!(inbox.retrieve(), Err(error) if error.to_string().contains("rank 1")));
-    let (mut first, mut second) = (vec![0u8; LEN], vec![0u8; LEN]);
-    whole.unpack_cheaper(&mut first[..])?;
-    whole.finish()?;
-    assert!(first.iter().all(|byte| *byte == 7), "the first came whole");
-    half.unpack_cheaper(&mut second[..])?;
+    let pid = Pid::from_raw(inbox.receive()?).expect("a process number");
+    let whole = inbox.receive_vec::<u8>()?;
+    assert!(whole.len() == LENGTHS[0] && whole.iter().all(|byte| *byte == 7));
+    let mut target = vec![0u8; LENGTHS[1]];
+    let mut half = inbox.retrieve()?;
+    kill_process(pid, Signal::KILL).expect("it is there");
+    half.unpack_cheaper(&mut target[..])?;
     let outcome = half.finish();
     assert!(
         matches!(outcome, Err(UnpackError::PeerGone(_))),
         "{outcome:?}"
     );
+    assert!(matches!(inbox.retrieve(), Err(error) if error.to_string().contains("rank 1")));
     println!("as expected");
     Ok(())
 }

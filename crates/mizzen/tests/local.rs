@@ -68,3 +68,86 @@ fn ranks_that_first_post_long_messages_to_each_other_do_not_wait() {
     })
     .unwrap();
 }
+
+/// Each holds all of its message until it is whole, and together they are more than the arena holds.
+#[test]
+fn long_messages_that_together_exceed_the_arena_wait_before_they_begin() {
+    const LEN: usize = 40 << 20;
+    run(2, |deck| {
+        let me = deck.rank().0;
+        if me == 0 {
+            std::thread::scope(|threads| {
+                for number in 0..2u8 {
+                    let deck = &deck;
+                    threads.spawn(move || -> Result<()> {
+                        let mut sender = deck.fetch(&format!("reader {number}"))?.sender()?;
+                        for _ in 0..3 {
+                            sender.send(&vec![number; LEN][..])?;
+                        }
+                        Ok(())
+                    });
+                }
+            });
+        } else {
+            std::thread::scope(|threads| -> Result<()> {
+                for number in 0..2u8 {
+                    let inbox = deck.mailbox()?;
+                    deck.bind(&format!("reader {number}"), &inbox)?;
+                    threads.spawn(move || {
+                        for _ in 0..3 {
+                            let came = inbox.receive_vec::<u8>().unwrap();
+                            assert!(came.len() == LEN && came.iter().all(|byte| *byte == number));
+                        }
+                    });
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_longest_message_to_oneself_arrives_and_a_longer_one_is_refused() {
+    run(1, |deck| {
+        let inbox = deck.mailbox()?;
+        let mut sender = inbox.address().sender()?;
+        sender.send(&vec![5u8; 64 << 20][..])?;
+        assert_eq!(inbox.receive_vec::<u8>()?.len(), 64 << 20);
+        assert!(sender.send(&vec![5u8; (64 << 20) + 1][..]).is_err());
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_memory_of_long_messages_that_nobody_reads_comes_back_with_their_mailbox() {
+    run(2, |deck| {
+        let turns = deck.mailbox()?;
+        deck.bind(&format!("turns {}", deck.rank()), &turns)?;
+        for round in 0..4 {
+            if deck.rank() == 0 {
+                let mut sender = deck.fetch(&format!("unread {round}"))?.sender()?;
+                for _ in 0..12 {
+                    sender.send(&vec![1u8; 4 << 20][..])?;
+                }
+                deck.fetch("turns 1")?.send(&0u8)?;
+                turns.receive::<u8>()?;
+            } else {
+                let inbox = deck.mailbox()?;
+                deck.bind(&format!("unread {round}"), &inbox)?;
+                turns.receive::<u8>()?;
+                // Some are opened, one is read in part.
+                let _opened = inbox.retrieve()?;
+                let mut part = inbox.retrieve()?;
+                assert_eq!(part.next_len(), Some(4 << 20));
+                part.skip()?;
+                drop((part, inbox));
+                deck.fetch("turns 0")?.send(&0u8)?;
+            }
+        }
+        Ok(())
+    })
+    .unwrap();
+}

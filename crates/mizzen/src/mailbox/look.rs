@@ -52,6 +52,8 @@ pub(super) struct Places {
     streak: Cell<u32>,
     next_lane: Cell<usize>,
     next_link: Cell<usize>,
+    /// Whether the queue and the links are looked at before the lanes.
+    lanes_last: Cell<bool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,6 +106,7 @@ impl Places {
             streak: Cell::new(0),
             next_lane: Cell::new(0),
             next_link: Cell::new(0),
+            lanes_last: Cell::new(false),
         }
     }
 
@@ -216,9 +219,17 @@ impl Places {
         } else {
             reach
         };
-        self.end_turn(process, core, reach)
-            .or_else(|| self.poll_hot(process, core))
-            .or_else(|| self.poll_others(process, core, reach))
+        loop {
+            let lanes = self.lanes.borrow().len();
+            let outcome = self
+                .end_turn(process, core, reach)
+                .or_else(|| self.poll_hot(process, core))
+                .or_else(|| self.poll_others(process, core, reach));
+            // When a lane has ended, another one was moved to its place and may have been passed over.
+            if outcome.is_some() || self.lanes.borrow().len() >= lanes {
+                return outcome;
+            }
+        }
     }
 
     /// When the hot place has had its turn, looks at the others first.
@@ -233,6 +244,8 @@ impl Places {
             return None;
         }
         self.streak.set(0);
+        // Lanes that are always busy must not keep the others from their turn.
+        self.lanes_last.set(!self.lanes_last.get());
         self.poll_others(process, core, reach)
     }
 
@@ -242,9 +255,24 @@ impl Places {
         core: &Arc<Core>,
         reach: Reach,
     ) -> Option<Outcome> {
+        if self.lanes_last.get() {
+            return self
+                .poll_shared(process, core, reach)
+                .or_else(|| self.poll_lanes(core, reach));
+        }
+        self.poll_lanes(core, reach)
+            .or_else(|| self.poll_shared(process, core, reach))
+    }
+
+    /// The queue, and what fills it.
+    fn poll_shared(
+        &self,
+        process: &Arc<Process>,
+        core: &Arc<Core>,
+        reach: Reach,
+    ) -> Option<Outcome> {
         let outcome = self
-            .poll_lanes(core, reach)
-            .or_else(|| self.poll_queue(core))
+            .poll_queue(core)
             .or_else(|| self.poll_links(process, core, reach));
         if outcome.is_some() {
             return outcome;
@@ -259,9 +287,13 @@ impl Places {
         match self.hot.get() {
             Place::Lane(index) => self.poll_lane(core, index),
             // What is queued came before what is in the lane.
-            Place::Link(index) => self
-                .poll_queue(core)
-                .or_else(|| self.poll_link(process, core, index)),
+            Place::Link(index) => match self.poll_queue(core) {
+                Some(outcome) => {
+                    self.note(Place::Link(index));
+                    Some(outcome)
+                }
+                None => self.poll_link(process, core, index),
+            },
         }
     }
 

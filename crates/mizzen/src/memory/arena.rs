@@ -46,6 +46,8 @@ struct State {
     spare: Vec<u32>,
     /// Bytes of blocks in use, by purpose.
     used: [usize; 2],
+    /// Bytes and blocks that were promised to long messages and are not taken yet.
+    reserved: Reserved,
     /// Slabs that were dropped since peers were last told.
     dropped: Vec<SlabId>,
 }
@@ -68,6 +70,13 @@ struct Block {
     purpose: Purpose,
 }
 
+/// Memory that was promised, and will be taken without waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reserved {
+    pub(crate) bytes: usize,
+    pub(crate) blocks: usize,
+}
+
 /// A block at a peer.
 #[derive(Debug)]
 struct Out {
@@ -75,6 +84,8 @@ struct Out {
     loan: u64,
     holder: ProcessId,
     returns: Returns,
+    /// Blocks that come back with it.
+    also: Vec<u32>,
 }
 
 /// A block in our hands.
@@ -87,6 +98,16 @@ pub(crate) struct Held {
     pub(crate) loan: u64,
 }
 
+impl Reserved {
+    /// For one block of `len` bytes.
+    pub(crate) fn of(len: usize) -> Self {
+        Self {
+            bytes: 1 << Buddy::order_for(len),
+            blocks: 1,
+        }
+    }
+}
+
 impl Arena {
     /// The most blocks of an arena that exist at once: the size of every peer's table of returns.
     pub(crate) const MAX_BLOCKS: usize = 2048;
@@ -94,7 +115,9 @@ impl Arena {
     /// millisecond.
     const SLAB_ORDER: u32 = 22;
     /// The most memory of all lent buffers, and of all long messages under way.
-    const LIMITS: [usize; 2] = [1 << 30, 64 << 20];
+    const LIMITS: [usize; 2] = [1 << 30, 65 << 20];
+    /// The longest long message: a little less than all of them, because its manifest needs memory too.
+    pub(crate) const LONGEST_MESSAGE: usize = 64 << 20;
     /// Blocks of any size kept whole for the next use.
     const SPARE: usize = 8;
     /// Up to this size, some more memory is better than some more cache misses: 1 MiB.
@@ -112,23 +135,43 @@ impl Arena {
 
     /// The longest block.
     pub(crate) const fn longest(purpose: Purpose) -> usize {
-        Self::LIMITS[purpose as usize]
+        match purpose {
+            Purpose::Lend => Self::LIMITS[0],
+            Purpose::LongMessage => Self::LONGEST_MESSAGE,
+        }
     }
 
     /// Takes a block of `len` bytes. `Ok(None)`: all memory is out; try again when peers have given some back.
     pub(crate) fn take(&self, len: usize, purpose: Purpose) -> Result<Option<Held>, ArenaError> {
+        self.take_in(&mut self.lock(), len, purpose)
+    }
+
+    /// Takes a block that was promised.
+    pub(crate) fn take_reserved(&self, len: usize) -> Result<Option<Held>, ArenaError> {
+        let mut state = self.lock();
+        let promised = Reserved::of(len);
+        state.reserved.bytes -= promised.bytes;
+        state.reserved.blocks -= promised.blocks;
+        self.take_in(&mut state, len, Purpose::LongMessage)
+    }
+
+    fn take_in(
+        &self,
+        state: &mut State,
+        len: usize,
+        purpose: Purpose,
+    ) -> Result<Option<Held>, ArenaError> {
         if len > Self::longest(purpose) {
             return Err(ArenaError::TooLong {
                 bytes: len,
                 limit: Self::longest(purpose),
             });
         }
-        let mut state = self.lock();
         let order = Buddy::order_for(len);
         if let Some(number) = state.take_spare(order, purpose) {
             return Ok(Some(state.held(number)));
         }
-        self.note_dropped(&state);
+        self.note_dropped(state);
         if !state.fits(order, purpose) {
             state.collect();
             if !state.fits(order, purpose) {
@@ -180,6 +223,17 @@ impl Arena {
 
     /// Notes that the block is now at `holder`, which gives it back through `returns`.
     pub(crate) fn hand_over(&self, number: u32, holder: ProcessId, returns: Returns) {
+        self.hand_over_with(number, Vec::new(), holder, returns);
+    }
+
+    /// The same for a block with which others come back.
+    pub(crate) fn hand_over_with(
+        &self,
+        number: u32,
+        also: Vec<u32>,
+        holder: ProcessId,
+        returns: Returns,
+    ) {
         let mut state = self.lock();
         let loan = state.blocks[number as usize].loan;
         state.out.push_back(Out {
@@ -187,7 +241,29 @@ impl Arena {
             loan,
             holder,
             returns,
+            also,
         });
+    }
+
+    /// Promises memory for a long message. `false`: not now.
+    pub(crate) fn reserve(&self, wanted: Reserved) -> bool {
+        let mut state = self.lock();
+        if !state.has_room(wanted.bytes, wanted.blocks, Purpose::LongMessage) {
+            state.collect();
+        }
+        let fits = state.has_room(wanted.bytes, wanted.blocks, Purpose::LongMessage);
+        if fits {
+            state.reserved.bytes += wanted.bytes;
+            state.reserved.blocks += wanted.blocks;
+        }
+        fits
+    }
+
+    /// Takes back what was promised and is not needed.
+    pub(crate) fn unreserve(&self, left: Reserved) {
+        let mut state = self.lock();
+        state.reserved.bytes -= left.bytes;
+        state.reserved.blocks -= left.blocks;
     }
 
     /// Takes back all blocks at a process that is dead.
@@ -198,7 +274,7 @@ impl Arena {
             .partition(|out: &Out| out.holder == dead);
         state.out = out;
         for out in back {
-            state.free(out.number);
+            state.free_out(out);
         }
         self.note_dropped(&state);
     }
@@ -249,8 +325,25 @@ impl Arena {
 
 impl State {
     fn fits(&self, order: u32, purpose: Purpose) -> bool {
-        self.used[purpose as usize] + (1 << order) <= Arena::LIMITS[purpose as usize]
-            && (!self.free_numbers.is_empty() || self.blocks.len() < Arena::MAX_BLOCKS)
+        self.has_room(1 << order, 1, purpose)
+    }
+
+    fn has_room(&self, bytes: usize, blocks: usize, purpose: Purpose) -> bool {
+        let promised = match purpose {
+            Purpose::Lend => 0,
+            Purpose::LongMessage => self.reserved.bytes,
+        };
+        let numbers = self.free_numbers.len() + Arena::MAX_BLOCKS - self.blocks.len();
+        self.used[purpose as usize] + promised + bytes <= Arena::LIMITS[purpose as usize]
+            && self.reserved.blocks + blocks <= numbers
+    }
+
+    /// What was at a peer is free, and what comes back with it.
+    fn free_out(&mut self, out: Out) {
+        self.free(out.number);
+        for number in out.also {
+            self.free(number);
+        }
     }
 
     /// Takes back what peers have given back.
@@ -258,7 +351,7 @@ impl State {
         let out = core::mem::take(&mut self.out);
         for out in out {
             if out.returns.is_back(out.number, out.loan) {
-                self.free(out.number);
+                self.free_out(out);
             } else {
                 self.out.push_back(out);
             }
@@ -286,7 +379,10 @@ impl State {
                 break;
             }
             let number = oldest.number;
-            self.out.pop_front();
+            let also = self.out.pop_front().map_or_else(Vec::new, |out| out.also);
+            for number in also {
+                self.free(number);
+            }
             if self.blocks[number as usize].order > Arena::SLAB_ORDER {
                 // A slab of its own: kept or not, it is found again as quickly.
                 self.free(number);

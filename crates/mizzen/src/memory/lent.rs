@@ -199,6 +199,20 @@ impl LentBytes {
         self.arena.hand_over(self.held.number, holder, returns);
     }
 
+    /// The same for a buffer with which others come back.
+    pub(crate) fn hand_over_with(mut self, also: Vec<Self>, holder: ProcessId, returns: Returns) {
+        self.handed_over = true;
+        let also = also.into_iter().map(Self::leave).collect();
+        self.arena
+            .hand_over_with(self.held.number, also, holder, returns);
+    }
+
+    /// The arena does not get the buffer back by this being dropped: its number.
+    pub(crate) fn leave(mut self) -> u32 {
+        self.handed_over = true;
+        self.held.number
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         // SAFETY: as in `Lent::deref`.
         unsafe { slice::from_raw_parts(self.base(), self.len) }

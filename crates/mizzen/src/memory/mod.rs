@@ -7,7 +7,7 @@ mod lent;
 mod manifest;
 mod share;
 
-pub(crate) use arena::{Arena, Purpose, SlabId};
+pub(crate) use arena::{Arena, Purpose, Reserved, SlabId};
 pub use lent::{Borrowed, Lent};
 pub(crate) use lent::{LentBytes, Loan, LoanTicket};
 pub(crate) use manifest::{CHUNK, Manifest};

@@ -449,7 +449,7 @@ impl<'m> Incoming<'m> {
             };
             pieces.push((data_at, entry));
             table_at += used;
-            data_at += entry.len as usize;
+            data_at = data_at.saturating_add(entry.len as usize);
         }
         pieces
     }

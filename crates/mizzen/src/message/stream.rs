@@ -8,7 +8,7 @@ use mizzen_lane::Region;
 use super::incoming::Incoming;
 use super::payload::Payload;
 use crate::error::UnpackError;
-use crate::memory::{CHUNK, Loan, LoanTicket, Manifest};
+use crate::memory::{Arena, CHUNK, Loan, LoanTicket, Manifest};
 use crate::process::link::MemoryLink;
 use crate::wait::{Crowd, Patience, Step, spin};
 
@@ -32,6 +32,9 @@ impl Stream {
     pub(super) fn open(link: &Arc<MemoryLink>, ticket: LoanTicket) -> Result<Self, UnpackError> {
         let region = link.slab(ticket.slab)?;
         let len = usize::try_from(ticket.len).map_err(|_| UnpackError::Malformed)?;
+        if len > Arena::LONGEST_MESSAGE {
+            return Err(UnpackError::Malformed);
+        }
         let offset = usize::try_from(ticket.offset).map_err(|_| UnpackError::Malformed)?;
         let manifest = Manifest::new(region.clone(), offset, len).ok_or(UnpackError::Malformed)?;
         let block = LoanTicket {
@@ -68,7 +71,9 @@ impl Stream {
             let ended = self.link.is_ended();
             let filled = self.manifest.filled().ok_or(UnpackError::Retracted)?;
             if filled > self.here {
-                return self.take_in(filled, until);
+                self.take_in(filled)?;
+                patience = Patience::until(None, &crowd);
+                continue;
             }
             if ended {
                 return Err(self.gone());
@@ -83,8 +88,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Notes that the first `filled` bytes are here; waits on if more are wanted.
-    fn take_in(&mut self, filled: usize, until: usize) -> Result<(), UnpackError> {
+    /// Notes that the first `filled` bytes are here.
+    fn take_in(&mut self, filled: usize) -> Result<(), UnpackError> {
         while self.chunks.len() * CHUNK < filled {
             let ticket = self.manifest.chunk(self.chunks.len());
             let region = self.slab(ticket.slab)?;
@@ -92,7 +97,7 @@ impl Stream {
             self.chunks.push(Some(chunk.ok_or(UnpackError::Malformed)?));
         }
         self.here = filled;
-        self.arrive(until)
+        Ok(())
     }
 
     fn slab(&mut self, slab: u32) -> Result<Region, UnpackError> {

@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 use super::Process;
 use super::link::{MemoryLink, Route};
 use crate::error::{ArenaError, PostError};
-use crate::memory::{Lent, LentBytes, LoanTicket, Purpose};
+use crate::memory::{Lent, LentBytes, LoanTicket, Purpose, Reserved};
 use crate::message::{Encoded, Flags, Message, Plain, Single};
 use crate::wait::{Crowd, Patience, Step, spin};
 
@@ -375,9 +375,7 @@ impl Process {
     ) -> Result<Option<LentBytes>, ArenaError> {
         let mut taken = self.arena.take(len, purpose)?;
         if taken.is_none() {
-            for link in self.links().1 {
-                link.shrink_streams();
-            }
+            self.close_idle_streams();
             taken = self.arena.take(len, purpose)?;
         }
         if self.arena.has_dropped() {
@@ -386,10 +384,25 @@ impl Process {
         Ok(taken.map(|held| LentBytes::new(Arc::clone(&self.arena), held, len)))
     }
 
-    /// Waits a little for receivers to give memory back.
-    pub(crate) fn wait_for_memory(self: &Arc<Self>) {
-        self.pump_all();
-        std::thread::sleep(FULL_NAP);
+    /// Promises memory for a long message, waiting for receivers to give some back.
+    pub(crate) fn reserve(self: &Arc<Self>, wanted: Reserved) {
+        let crowd = Crowd::default();
+        let mut patience = Patience::until(None, &crowd);
+        while !self.arena.reserve(wanted) {
+            self.close_idle_streams();
+            self.pump_all();
+            spin(patience.quick_looks(), || false);
+            if let Step::Sleep(nap) = patience.step() {
+                std::thread::sleep(nap.min(FULL_NAP));
+            }
+        }
+    }
+
+    /// Chunks that wait for the next long message to somebody are free.
+    fn close_idle_streams(&self) {
+        for link in self.links().1 {
+            link.close_streams();
+        }
     }
 
     /// Slabs that the arena dropped need not be kept by peers.

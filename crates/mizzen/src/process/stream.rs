@@ -18,7 +18,7 @@ use super::link::MemoryLink;
 use super::post::Until;
 use crate::error::{ArenaError, PostError};
 use crate::lock::lock;
-use crate::memory::{CHUNK, LentBytes, Manifest, Purpose};
+use crate::memory::{Arena, CHUNK, LentBytes, Manifest, Purpose, Reserved};
 use crate::message::Encoded;
 use crate::wait::spin;
 
@@ -42,6 +42,8 @@ pub(crate) struct StreamOut {
     out: VecDeque<Out>,
     /// The last of them is being written.
     writing: bool,
+    /// What the arena has promised to it.
+    reserved: Reserved,
 }
 
 #[derive(Debug)]
@@ -68,27 +70,23 @@ impl MemoryLink {
     ) -> Result<(), PostError> {
         let mut stream = lock(&self.streams).pop().unwrap_or_default();
         let outcome = stream.send(process, self, message, announce);
+        stream.shrink(ROUND);
+        // Under the lock: whoever ends the link closes what is here.
+        let mut streams = lock(&self.streams);
         if self.is_ended() || process.arena.is_crowded() {
+            drop(streams);
             stream.close(self);
             self.reclaim_late(process);
         } else {
-            stream.shrink(ROUND);
-            lock(&self.streams).push(stream);
+            streams.push(stream);
         }
         outcome
     }
 
-    /// Gives chunks that are not needed back to the arena.
-    pub(crate) fn shrink_streams(&self) {
-        for stream in lock(&self.streams).iter_mut() {
-            stream.reap(&self.their_returns);
-            stream.shrink(0);
-        }
-    }
-
-    /// The link is not used any more.
+    /// Gives all memory that no message is being written into back to the arena, as soon as the peer has read it.
     pub(crate) fn close_streams(&self) {
-        for stream in lock(&self.streams).drain(..) {
+        let streams = core::mem::take(&mut *lock(&self.streams));
+        for stream in streams {
             stream.close(self);
         }
     }
@@ -103,10 +101,31 @@ impl StreamOut {
         announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
     ) -> Result<(), PostError> {
         let len = message.len();
-        let limit = crate::memory::Arena::longest(Purpose::LongMessage);
+        let limit = Arena::LONGEST_MESSAGE;
         if len > limit {
             return Err(ArenaError::TooLong { bytes: len, limit }.into());
         }
+        // All memory it may need is promised before it is announced: a message that has begun does not wait.
+        let chunks = len.div_ceil(CHUNK).saturating_sub(self.chunks.len());
+        let manifest = Reserved::of(Manifest::bytes(len));
+        self.reserved = Reserved {
+            bytes: chunks * CHUNK + manifest.bytes,
+            blocks: chunks + manifest.blocks,
+        };
+        process.reserve(self.reserved);
+        let outcome = self.send_reserved(process, link, message, announce);
+        process.arena.unreserve(core::mem::take(&mut self.reserved));
+        outcome
+    }
+
+    fn send_reserved(
+        &mut self,
+        process: &Arc<Process>,
+        link: &MemoryLink,
+        message: &impl Encoded,
+        announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
+    ) -> Result<(), PostError> {
+        let len = message.len();
         // What came back is collected when it is needed, and after the message is announced if that can be.
         let block = self.take_manifest(process, link, Manifest::bytes(len))?;
         link.show_slab(process, block.slab())?;
@@ -161,54 +180,58 @@ impl StreamOut {
             block.lend_again();
             return Ok(block);
         }
-        Ok(process.take_block(bytes, Purpose::LongMessage, Until::Forever)?)
+        self.take_reserved(process, bytes)
+    }
+
+    /// A new block, out of what was promised.
+    fn take_reserved(
+        &mut self,
+        process: &Arc<Process>,
+        len: usize,
+    ) -> Result<LentBytes, PostError> {
+        let one = Reserved::of(len);
+        self.reserved.bytes -= one.bytes;
+        self.reserved.blocks -= one.blocks;
+        let held = process.arena.take_reserved(len)?;
+        match held {
+            Some(held) => Ok(LentBytes::new(Arc::clone(&process.arena), held, len)),
+            // The promise was kept, so this does not happen.
+            None => Ok(process.take_block(len, Purpose::LongMessage, Until::Forever)?),
+        }
     }
 
     /// A chunk for the message that is being written, the last in `out`.
     fn take_chunk(&mut self, process: &Arc<Process>, link: &MemoryLink) -> Result<LentBytes, Stop> {
-        loop {
-            let returns = &link.their_returns;
-            let enough = self.count() >= ROUND;
-            if enough && self.chunks.is_empty() {
+        let returns = &link.their_returns;
+        let enough = self.count() >= ROUND;
+        if enough && self.chunks.is_empty() {
+            self.reap(returns);
+            if self.chunks.is_empty() {
+                spin(LOOKS, || self.is_oldest_back(returns));
                 self.reap(returns);
-                if self.chunks.is_empty() {
-                    spin(LOOKS, || self.is_oldest_back(returns));
-                    self.reap(returns);
-                }
-            }
-            if self
-                .out
-                .back()
-                .is_some_and(|out| out.manifest.is_back(returns))
-            {
-                return Err(Stop::Unwanted);
-            }
-            if enough {
-                if let Some(mut chunk) = self.chunks.pop_front() {
-                    chunk.lend_again();
-                    return Ok(chunk);
-                }
-            }
-            if link.is_ended() {
-                return Err(Stop::Failed(link.gone_or_died()));
-            }
-            let taken = process.try_take_block(CHUNK, Purpose::LongMessage);
-            match taken.map_err(|error| Stop::Failed(error.into()))? {
-                Some(chunk) => {
-                    link.show_slab(process, chunk.slab())
-                        .map_err(Stop::Failed)?;
-                    return Ok(chunk);
-                }
-                // Better few chunks than none.
-                None if !self.chunks.is_empty() => {
-                    if let Some(mut chunk) = self.chunks.pop_front() {
-                        chunk.lend_again();
-                        return Ok(chunk);
-                    }
-                }
-                None => process.wait_for_memory(),
             }
         }
+        if self
+            .out
+            .back()
+            .is_some_and(|out| out.manifest.is_back(returns))
+        {
+            return Err(Stop::Unwanted);
+        }
+        if link.is_ended() {
+            return Err(Stop::Failed(link.gone_or_died()));
+        }
+        let promised = self.reserved.bytes >= CHUNK;
+        if enough || !promised {
+            if let Some(mut chunk) = self.chunks.pop_front() {
+                chunk.lend_again();
+                return Ok(chunk);
+            }
+        }
+        let chunk = self.take_reserved(process, CHUNK).map_err(Stop::Failed)?;
+        link.show_slab(process, chunk.slab())
+            .map_err(Stop::Failed)?;
+        Ok(chunk)
     }
 
     /// Chunks here and at the receiver.
@@ -252,13 +275,24 @@ impl StreamOut {
         self.manifests.truncate(keep);
     }
 
-    /// Leaves to the arena what the receiver may still read.
+    /// Leaves to the arena what the receiver may still read: it comes back with the manifest.
     fn close(mut self, link: &MemoryLink) {
         self.reap(&link.their_returns);
         for out in self.out.drain(..) {
-            let all = core::iter::once(out.manifest).chain(out.chunks);
-            for block in all {
-                block.hand_over(link.peer, link.their_returns.clone());
+            let chunks = out.chunks.into();
+            out.manifest
+                .hand_over_with(chunks, link.peer, link.their_returns.clone());
+        }
+    }
+}
+
+impl Drop for StreamOut {
+    /// What a receiver may still read is never given to others, also when a program panics in the middle.
+    fn drop(&mut self) {
+        for out in self.out.drain(..) {
+            out.manifest.leave();
+            for chunk in out.chunks {
+                chunk.leave();
             }
         }
     }
