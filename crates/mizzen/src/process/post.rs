@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 use super::Process;
 use super::link::{MemoryLink, Route};
 use crate::error::{ArenaError, PostError};
-use crate::memory::{Lent, LentBytes, LoanTicket, Purpose, Reserved};
+use crate::memory::{Lent, LentBytes, LoanTicket, Purpose};
 use crate::message::{Encoded, Flags, Message, Plain, Single};
 use crate::wait::{Crowd, Patience, Step, spin};
 
@@ -384,18 +384,11 @@ impl Process {
         Ok(taken.map(|held| LentBytes::new(Arc::clone(&self.arena), held, len)))
     }
 
-    /// Promises memory for a long message, waiting for receivers to give some back.
-    pub(crate) fn reserve(self: &Arc<Self>, wanted: Reserved) {
-        let crowd = Crowd::default();
-        let mut patience = Patience::until(None, &crowd);
-        while !self.arena.reserve(wanted) {
-            self.close_idle_streams();
-            self.pump_all();
-            spin(patience.quick_looks(), || false);
-            if let Step::Sleep(nap) = patience.step() {
-                std::thread::sleep(nap.min(FULL_NAP));
-            }
-        }
+    /// Waits a little for receivers to give memory back.
+    pub(crate) fn wait_for_memory(self: &Arc<Self>) {
+        self.close_idle_streams();
+        self.pump_all();
+        std::thread::sleep(FIRST_NAP);
     }
 
     /// Chunks that wait for the next long message to somebody are free.

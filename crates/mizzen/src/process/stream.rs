@@ -106,16 +106,37 @@ impl StreamOut {
             return Err(ArenaError::TooLong { bytes: len, limit }.into());
         }
         // All memory it may need is promised before it is announced: a message that has begun does not wait.
-        let chunks = len.div_ceil(CHUNK).saturating_sub(self.chunks.len());
-        let manifest = Reserved::of(Manifest::bytes(len));
-        self.reserved = Reserved {
-            bytes: chunks * CHUNK + manifest.bytes,
-            blocks: chunks + manifest.blocks,
-        };
-        process.reserve(self.reserved);
+        self.reserve(process, link, len)?;
         let outcome = self.send_reserved(process, link, message, announce);
         process.arena.unreserve(core::mem::take(&mut self.reserved));
         outcome
+    }
+
+    fn reserve(
+        &mut self,
+        process: &Arc<Process>,
+        link: &MemoryLink,
+        len: usize,
+    ) -> Result<(), PostError> {
+        let manifest = Reserved::of(Manifest::bytes(len));
+        loop {
+            let chunks = len.div_ceil(CHUNK).saturating_sub(self.chunks.len());
+            let wanted = Reserved {
+                bytes: chunks * CHUNK + manifest.bytes,
+                blocks: chunks + manifest.blocks,
+            };
+            if process.arena.reserve(wanted) {
+                self.reserved = wanted;
+                return Ok(());
+            }
+            // What came back here is free for all; the rest is with receivers.
+            self.reap(&link.their_returns);
+            self.shrink(0);
+            if link.is_ended() {
+                return Err(link.gone_or_died());
+            }
+            process.wait_for_memory();
+        }
     }
 
     fn send_reserved(
