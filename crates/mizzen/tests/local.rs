@@ -153,3 +153,42 @@ fn the_memory_of_long_messages_that_nobody_reads_comes_back_with_their_mailbox()
     })
     .unwrap();
 }
+
+#[test]
+fn two_busy_senders_do_not_keep_a_posted_message_from_its_turn() {
+    run(1, |deck| {
+        let inbox = deck.mailbox()?;
+        let address = inbox.address();
+        let mut busy = [address.sender()?, address.sender()?];
+        for _ in 0..200 {
+            for (number, sender) in busy.iter_mut().enumerate() {
+                sender.send(&(number as u64))?;
+            }
+        }
+        address.send(&7u64)?;
+        // Whoever was read sends again at once: neither lane is ever empty.
+        for _ in 0..2000 {
+            match inbox.receive::<u64>()? {
+                7 => return Ok(()),
+                number => busy[number as usize].send(&number)?,
+            }
+        }
+        panic!("the posted message starves");
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_message_is_not_passed_over_when_another_sender_ends() {
+    run(1, |deck| {
+        let inbox = deck.mailbox()?;
+        let (mut first, mut second) = (inbox.address().sender()?, inbox.address().sender()?);
+        first.send(&1u64)?;
+        assert_eq!(inbox.receive::<u64>()?, 1);
+        drop(first);
+        second.send(&2u64)?;
+        assert!(inbox.try_retrieve()?.is_some());
+        Ok(())
+    })
+    .unwrap();
+}

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use mizzen_lane::{Region, Returns};
 
@@ -106,6 +107,11 @@ impl Reserved {
             blocks: 1,
         }
     }
+
+    fn less(&mut self, part: Self) {
+        self.bytes -= part.bytes;
+        self.blocks -= part.blocks;
+    }
 }
 
 impl Arena {
@@ -146,13 +152,20 @@ impl Arena {
         self.take_in(&mut self.lock(), len, purpose)
     }
 
-    /// Takes a block that was promised.
-    pub(crate) fn take_reserved(&self, len: usize) -> Result<Option<Held>, ArenaError> {
+    /// Takes a block out of what was promised.
+    pub(crate) fn take_reserved(
+        &self,
+        promise: &mut Reserved,
+        len: usize,
+    ) -> Result<Held, ArenaError> {
         let mut state = self.lock();
-        let promised = Reserved::of(len);
-        state.reserved.bytes -= promised.bytes;
-        state.reserved.blocks -= promised.blocks;
-        self.take_in(&mut state, len, Purpose::LongMessage)
+        let block = Reserved::of(len);
+        promise.less(block);
+        state.reserved.less(block);
+        let held = self.take_in(&mut state, len, Purpose::LongMessage)?;
+        held.ok_or(ArenaError::AllOut {
+            waited: Duration::ZERO,
+        })
     }
 
     fn take_in(
@@ -261,9 +274,7 @@ impl Arena {
 
     /// Takes back what was promised and is not needed.
     pub(crate) fn unreserve(&self, left: Reserved) {
-        let mut state = self.lock();
-        state.reserved.bytes -= left.bytes;
-        state.reserved.blocks -= left.blocks;
+        self.lock().reserved.less(left);
     }
 
     /// Takes back all blocks at a process that is dead.

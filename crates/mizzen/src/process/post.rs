@@ -17,7 +17,7 @@ use crate::wait::{Crowd, Patience, Step, spin};
 /// How long a poster sleeps between looks at a full lane: the receiver does not know who waits for a shared lane.
 const FULL_NAP: Duration = Duration::from_millis(1);
 /// The first such nap. Most receivers that read at all have made room by then.
-const FIRST_NAP: Duration = Duration::from_micros(20);
+pub(super) const FIRST_NAP: Duration = Duration::from_micros(20);
 /// How often a receiver that does not drain its lane is reminded through its control channel.
 const REMIND_EVERY: u32 = 64;
 
@@ -384,11 +384,12 @@ impl Process {
         Ok(taken.map(|held| LentBytes::new(Arc::clone(&self.arena), held, len)))
     }
 
-    /// Waits a little for receivers to give memory back.
-    pub(crate) fn wait_for_memory(self: &Arc<Self>) {
+    /// Waits a little for receivers to give memory back, each time longer.
+    pub(crate) fn wait_for_memory(self: &Arc<Self>, nap: &mut Duration) {
         self.close_idle_streams();
         self.pump_all();
-        std::thread::sleep(FIRST_NAP);
+        std::thread::sleep(*nap);
+        *nap = (*nap * 2).min(FULL_NAP);
     }
 
     /// Chunks that wait for the next long message to somebody are free.

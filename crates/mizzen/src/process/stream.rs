@@ -1,8 +1,9 @@
 //! Long messages through memory: copied into chunks by the sender while the receiver copies them out again.
 //!
 //! The message is announced first, by the ticket of its manifest; then it is written, and the manifest tells how far. While the
-//! receiver keeps up, a few chunks go round and stay in the caches; if nobody reads, the sender takes more chunks, up to
-//! the arena's limit, so that posting does not wait for retrieving.
+//! receiver keeps up, a few chunks go round and stay in the caches; if nobody reads, the sender takes more, so that posting
+//! does not wait for retrieving. All the memory that a message may need is promised to it before it is announced: two that
+//! are half-written never wait for each other's.
 //!
 //! A receiver gives back each chunk when it has read it, and the manifest when it will read no more, with which all chunks
 //! of the message are free.
@@ -15,10 +16,10 @@ use zerocopy::IntoBytes;
 
 use super::Process;
 use super::link::MemoryLink;
-use super::post::Until;
+use super::post::FIRST_NAP;
 use crate::error::{ArenaError, PostError};
 use crate::lock::lock;
-use crate::memory::{Arena, CHUNK, LentBytes, Manifest, Purpose, Reserved};
+use crate::memory::{Arena, CHUNK, LentBytes, Manifest, Reserved};
 use crate::message::Encoded;
 use crate::wait::spin;
 
@@ -105,7 +106,6 @@ impl StreamOut {
         if len > limit {
             return Err(ArenaError::TooLong { bytes: len, limit }.into());
         }
-        // All memory it may need is promised before it is announced: a message that has begun does not wait.
         self.reserve(process, link, len)?;
         let outcome = self.send_reserved(process, link, message, announce);
         process.arena.unreserve(core::mem::take(&mut self.reserved));
@@ -119,6 +119,7 @@ impl StreamOut {
         len: usize,
     ) -> Result<(), PostError> {
         let manifest = Reserved::of(Manifest::bytes(len));
+        let mut nap = FIRST_NAP;
         loop {
             let chunks = len.div_ceil(CHUNK).saturating_sub(self.chunks.len());
             let wanted = Reserved {
@@ -135,7 +136,7 @@ impl StreamOut {
             if link.is_ended() {
                 return Err(link.gone_or_died());
             }
-            process.wait_for_memory();
+            process.wait_for_memory(&mut nap);
         }
     }
 
@@ -210,15 +211,8 @@ impl StreamOut {
         process: &Arc<Process>,
         len: usize,
     ) -> Result<LentBytes, PostError> {
-        let one = Reserved::of(len);
-        self.reserved.bytes -= one.bytes;
-        self.reserved.blocks -= one.blocks;
-        let held = process.arena.take_reserved(len)?;
-        match held {
-            Some(held) => Ok(LentBytes::new(Arc::clone(&process.arena), held, len)),
-            // The promise was kept, so this does not happen.
-            None => Ok(process.take_block(len, Purpose::LongMessage, Until::Forever)?),
-        }
+        let held = process.arena.take_reserved(&mut self.reserved, len)?;
+        Ok(LentBytes::new(Arc::clone(&process.arena), held, len))
     }
 
     /// A chunk for the message that is being written, the last in `out`.
