@@ -18,6 +18,9 @@ pub struct Caps {
     /// Whether [`Driver::wakeup`](crate::Driver::wakeup) gives a descriptor. Decides whether a
     /// thread with nothing to do may sleep, or has to keep polling.
     pub can_sleep: bool,
+    /// Whether [`Driver::push_body`](crate::Driver::push_body) carries bodies that were not asked for. Decides
+    /// whether a message of medium length saves the round trip of being asked for.
+    pub can_push: bool,
 }
 
 impl Caps {
@@ -32,6 +35,7 @@ impl Caps {
             max_parts: Self::LEAST_PARTS,
             max_bodies: Self::LEAST_BODIES,
             can_sleep: false,
+            can_push: false,
         }
     }
 

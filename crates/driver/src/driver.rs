@@ -81,6 +81,13 @@ use crate::{
 /// 24. The wakeup descriptor, if `caps.can_sleep`, is readable while `poll` has something to do, and
 ///     quiet once it has done it. Calls other than `poll` may make it readable, too.
 /// 25. A driver may be moved to, and used from, another thread between calls.
+///
+/// Bodies sent unasked, and frames sent together
+///
+/// 26. If `caps.can_push`, a body of `push_body` may come before its `recv_body`. It waits, and the link with
+///     it: `BodyWaiting` is reported once, and then nothing of that link until `recv_body`. Without the
+///     capability, `push_body` is refused with `CannotPush`.
+/// 27. Frames between `gather` and `flush` may go out together; none is held back after `flush`.
 pub trait Driver: Send {
     /// What this driver can do.
     fn caps(&self) -> &Caps;
@@ -141,6 +148,37 @@ pub trait Driver: Send {
         body: BodyId,
         parts: &[PartMut],
     ) -> Result<(), Refused>;
+
+    /// Sends a body that the peer may not have asked for yet. A caller that pushes more than the peer is ready to
+    /// take stops the link.
+    ///
+    /// # Errors
+    ///
+    /// All but `Busy`; `CannotPush` without the capability.
+    ///
+    /// # Safety
+    ///
+    /// As for [`send_body`](Driver::send_body).
+    unsafe fn push_body(
+        &mut self,
+        peer: PeerId,
+        body: BodyId,
+        parts: &[Part],
+    ) -> Result<(), Refused> {
+        let _ = (peer, body, parts);
+        Err(Refused::CannotPush)
+    }
+
+    /// The caller is about to send several frames to `peer`, or a frame and a body: they may wait for
+    /// [`flush`](Driver::flush).
+    fn gather(&mut self, peer: PeerId) {
+        let _ = peer;
+    }
+
+    /// Ends what [`gather`](Driver::gather) began.
+    fn flush(&mut self, peer: PeerId) {
+        let _ = peer;
+    }
 
     /// Moves what can be moved, hands at most `budget` events to `sink`, and returns how many.
     ///

@@ -41,6 +41,9 @@ pub enum Refused {
         /// The most that can be in flight with one peer in one direction.
         max: usize,
     },
+    /// This driver sends no bodies that were not asked for. Have the peer ask for it.
+    #[error("this network carries no bodies that were not asked for")]
+    CannotPush,
     /// This body is in flight in this direction already. Choose another id.
     #[error("{body} is in flight already")]
     BodyInUse {

@@ -41,6 +41,13 @@ pub enum Event<'a> {
         /// Which one.
         body: BodyId,
     },
+    /// A pushed body is here and has no place yet: the link waits until it has.
+    BodyWaiting {
+        /// Who sent it.
+        peer: PeerId,
+        /// Which one.
+        body: BodyId,
+    },
     /// A body will not be completed; its memory is the caller's again.
     BodyFailed {
         /// The other end.
@@ -74,6 +81,7 @@ impl Event<'_> {
             | Self::Frame { peer, .. }
             | Self::BodySent { peer, .. }
             | Self::BodyReceived { peer, .. }
+            | Self::BodyWaiting { peer, .. }
             | Self::BodyFailed { peer, .. }
             | Self::Writable { peer }
             | Self::Lost { peer, .. } => peer,

@@ -24,6 +24,7 @@ use crate::handshake::{Greeting, Heard, Hello, MAX_STRANGERS, Role, Stage};
 use crate::listener::{self, Accepted};
 use crate::poller::Ready;
 use crate::slots::Key;
+use crate::wire::Wire;
 
 /// A connect under way.
 #[derive(Debug)]
@@ -278,7 +279,7 @@ impl TcpDriver {
         self.attempts.remove(&(greeting.deadline, key));
         self.connections.replace(key, |who| match who {
             Who::Greeting(greeting) => Who::Linked(Box::new(Connection::new(
-                greeting.socket,
+                Wire::new(greeting.socket),
                 hello.from,
                 hello.serial,
             ))),

@@ -1,17 +1,16 @@
-//! An open link: a socket and its two halves.
-
-use std::os::fd::OwnedFd;
+//! An open link: a connection and its two halves.
 
 use mizzen_driver::{Event, LossReason, PeerId, Way};
 
 use crate::poller::Ready;
 use crate::receive::{Pool, ReceiveHalf, Received};
 use crate::send::{Flushed, SendHalf};
+use crate::wire::Wire;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) peer: PeerId,
-    pub(crate) socket: OwnedFd,
+    pub(crate) wire: Wire,
     pub(crate) sender: SendHalf,
     pub(crate) receiver: ReceiveHalf,
     /// The peer's, when it agreed to this link.
@@ -33,10 +32,10 @@ pub(crate) enum Turn {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: OwnedFd, peer: PeerId, serial: u64) -> Self {
+    pub(crate) fn new(wire: Wire, peer: PeerId, serial: u64) -> Self {
         Self {
             peer,
-            socket,
+            wire,
             sender: SendHalf::new(peer),
             receiver: ReceiveHalf::new(peer),
             serial,
@@ -61,9 +60,9 @@ impl Connection {
     /// Writes what can be written. What ends by it is added to `events`.
     pub(crate) fn flush(&mut self, mut events: impl FnMut(Event<'static>)) -> Flushed {
         let peer = self.peer;
-        let flushed = self
-            .sender
-            .flush(&self.socket, |body| events(Event::BodySent { peer, body }));
+        let flushed = self.sender.flush(&mut self.wire, |body| {
+            events(Event::BodySent { peer, body })
+        });
         if self.sender.poll_room() {
             events(Event::Writable { peer });
         }
@@ -80,7 +79,7 @@ impl Connection {
     ) -> Turn {
         match self
             .receiver
-            .receive(&self.socket, pool, budget, reported, sink)
+            .receive(&mut self.wire, pool, budget, reported, sink)
         {
             Received::More => Turn::More,
             Received::Lost(reason) => Turn::Lost(reason),

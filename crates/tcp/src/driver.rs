@@ -3,10 +3,10 @@
 //! The file is about unsafety in so far as it implements the lending functions of [`Driver`].
 #![allow(unsafe_code)]
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mizzen_driver::{
@@ -18,7 +18,7 @@ use crate::addresses::{addresses_in, locator_of};
 use crate::admission::Dial;
 use crate::connection::{Connection, Turn};
 use crate::handshake::Greeting;
-use crate::header::MAX_FRAME;
+use crate::header::{Asked, MAX_FRAME};
 use crate::listener::listen;
 use crate::liveness::{PULSE_INTERVAL, Pulse, pulse};
 use crate::options::{OpenError, TcpOptions, Token};
@@ -68,7 +68,7 @@ pub struct TcpDriver {
     pub(crate) strangers: BTreeSet<(Instant, Key)>,
     /// Our own dials under way, by the end of our patience.
     pub(crate) attempts: BTreeSet<(Instant, Key)>,
-    pub(crate) peers: HashMap<PeerId, Peer>,
+    pub(crate) peers: BTreeMap<PeerId, Peer>,
     /// To be reported before anything more is read.
     pub(crate) events: VecDeque<Event<'static>>,
     /// Links with something to do, in the order of their turns.
@@ -78,6 +78,9 @@ pub struct TcpDriver {
     pub(crate) pulse_at: Option<Instant>,
     pool: Pool,
     harvest: Vec<Ready>,
+    /// The link that had something last, and how often only it was looked at since all were.
+    hot: Option<Key>,
+    hot_looks: u32,
     serial: u64,
 }
 
@@ -124,6 +127,7 @@ impl TcpDriver {
         caps.max_parts = MAX_PARTS;
         caps.max_bodies = MAX_BODIES;
         caps.can_sleep = true;
+        caps.can_push = true;
         Ok(Self {
             me,
             token,
@@ -138,13 +142,15 @@ impl TcpDriver {
             connections: Slots::new(),
             strangers: BTreeSet::new(),
             attempts: BTreeSet::new(),
-            peers: HashMap::new(),
+            peers: BTreeMap::new(),
             events: VecDeque::new(),
             turns: VecDeque::new(),
             watched: Vec::new(),
             pulse_at: None,
             pool: Pool::default(),
             harvest: Vec::new(),
+            hot: None,
+            hot_looks: 0,
             serial,
         })
     }
@@ -155,7 +161,7 @@ impl TcpDriver {
     pub fn sever(&mut self, peer: PeerId) {
         if let Ok(link) = self.link(peer) {
             // A connection that is broken already needs no breaking.
-            let _ = rustix::net::shutdown(&link.socket, rustix::net::Shutdown::Both);
+            let _ = rustix::net::shutdown(&link.wire, rustix::net::Shutdown::Both);
         }
     }
 
@@ -173,7 +179,7 @@ impl TcpDriver {
     pub(crate) fn watch(&mut self, key: Key) -> io::Result<()> {
         match self.connections.get_mut(key) {
             Some(Who::Greeting(greeting)) => self.poller.watch(&greeting.socket, key),
-            Some(Who::Linked(link)) => self.poller.watch(&link.socket, key),
+            Some(Who::Linked(link)) => self.poller.watch(&link.wire, key),
             None => Ok(()),
         }
     }
@@ -230,6 +236,30 @@ impl TcpDriver {
         self.settle();
     }
 
+    /// Has a body sent.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Driver::send_body`].
+    unsafe fn give_body(
+        &mut self,
+        peer: PeerId,
+        body: BodyId,
+        parts: &[Part],
+        asked: Asked,
+    ) -> Result<(), Refused> {
+        let link = self.link(peer)?;
+        check(parts.len(), parts.iter().map(Part::len))?;
+        link.sender.check_body(body, MAX_BODIES)?;
+        // SAFETY: the caller's promise lasts until line 17 of the contract frees the parts. The gather is
+        // dropped when its last piece is written, before `BodySent`; with the link, by `Connection::close`
+        // before `BodyFailed` and `Lost`, or by `disconnect`; or with the driver.
+        let source = unsafe { Gather::new(parts) };
+        link.sender.send_body(body, source, asked);
+        self.flush_now(peer);
+        Ok(())
+    }
+
     /// Looks after a link from now on, if something was written to it.
     fn watch_answers(&mut self, key: Key) {
         let Some(Who::Linked(link)) = self.connections.get_mut(key) else {
@@ -254,7 +284,7 @@ impl TcpDriver {
             let Some(Who::Linked(link)) = self.connections.get_mut(key) else {
                 continue;
             };
-            match pulse(&link.socket) {
+            match pulse(link.wire.as_fd()) {
                 Ok(Pulse::Alive) => self.watched.push(key),
                 Ok(Pulse::Idle) => link.is_watched = false,
                 Ok(Pulse::Silent) => self.lose(key, LossReason::Silent),
@@ -298,6 +328,29 @@ impl TcpDriver {
         Ok(())
     }
 
+    /// Takes only the link that had something last for this poll, where the next most likely comes: asking it is
+    /// cheaper than asking who has something. `false` if it is time to ask that, too.
+    fn look_at_hot(&mut self) -> bool {
+        if self.hot_looks >= HOT_LOOKS || self.has_callers {
+            self.hot_looks = 0;
+            return false;
+        }
+        self.hot_looks += 1;
+        if !self.events.is_empty() || !self.turns.is_empty() {
+            return true;
+        }
+        let Some(key) = self.hot else {
+            return false;
+        };
+        let Some(Who::Linked(link)) = self.connections.get_mut(key) else {
+            self.hot = None;
+            return false;
+        };
+        link.receiver.handle_readable();
+        self.enqueue(key);
+        true
+    }
+
     /// Reports what waits to be reported, within the budget.
     fn report(&mut self, budget: usize, reported: &mut usize, sink: &mut dyn FnMut(Event<'_>)) {
         while *reported < budget {
@@ -336,7 +389,11 @@ impl TcpDriver {
         };
         link.is_queued = false;
         let flushed = link.flush(|event| self.events.push_back(event));
+        let before = *reported;
         let turn = link.receive(&mut self.pool, budget, reported, sink);
+        if *reported > before {
+            self.hot = Some(key);
+        }
         self.watch_answers(key);
         match turn {
             Turn::Lost(reason) => self.lose(key, reason),
@@ -396,7 +453,7 @@ impl Driver for TcpDriver {
 
     fn send_frame(&mut self, peer: PeerId, frame: &[IoSlice<'_>]) -> Result<(), Refused> {
         let link = self.link(peer)?;
-        let sent = link.sender.send_frame(&link.socket, frame);
+        let sent = link.sender.send_frame(&mut link.wire, frame);
         if link.sender.needs_flush() {
             self.flush_now(peer);
         } else if !link.is_watched {
@@ -412,15 +469,18 @@ impl Driver for TcpDriver {
         body: BodyId,
         parts: &[Part],
     ) -> Result<(), Refused> {
-        let link = self.link(peer)?;
-        check(parts.len(), parts.iter().map(Part::len))?;
-        link.sender.check_body(body, MAX_BODIES)?;
-        // SAFETY: the caller's promise lasts until line 17 of the contract frees the parts. The gather is
-        // dropped when its last piece is written, before `BodySent`; with the link, by `Connection::close`
-        // before `BodyFailed` and `Lost`, or by `disconnect`; or with the driver.
-        link.sender.send_body(body, unsafe { Gather::new(parts) });
-        self.flush_now(peer);
-        Ok(())
+        // SAFETY: as our caller promises.
+        unsafe { self.give_body(peer, body, parts, Asked::For) }
+    }
+
+    unsafe fn push_body(
+        &mut self,
+        peer: PeerId,
+        body: BodyId,
+        parts: &[Part],
+    ) -> Result<(), Refused> {
+        // SAFETY: as our caller promises.
+        unsafe { self.give_body(peer, body, parts, Asked::Perhaps) }
     }
 
     unsafe fn recv_body(
@@ -435,9 +495,29 @@ impl Driver for TcpDriver {
         // SAFETY: the caller's promise lasts until line 17 of the contract frees the parts. The scatter is
         // dropped when its last byte is read, before `BodyReceived`; with the link, by `Connection::close`
         // before `BodyFailed` and `Lost`, or by `disconnect`; or with the driver.
-        link.receiver
+        let has_waited = link
+            .receiver
             .recv_body(body, unsafe { Scatter::new(parts) });
+        if has_waited {
+            self.key(peer).into_iter().for_each(|key| self.enqueue(key));
+            self.settle();
+        }
         Ok(())
+    }
+
+    fn gather(&mut self, peer: PeerId) {
+        if let Ok(link) = self.link(peer) {
+            link.sender.set_gathering(true);
+        }
+    }
+
+    fn flush(&mut self, peer: PeerId) {
+        if let Ok(link) = self.link(peer) {
+            link.sender.set_gathering(false);
+            if link.sender.needs_flush() {
+                self.flush_now(peer);
+            }
+        }
     }
 
     fn poll(
@@ -445,9 +525,11 @@ impl Driver for TcpDriver {
         budget: usize,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> Result<usize, DriverError> {
-        self.handle_network()
-            .map_err(|cause| DriverError { cause })?;
         let mut reported = 0;
+        if !self.look_at_hot() {
+            self.handle_network()
+                .map_err(|cause| DriverError { cause })?;
+        }
         // Each link has at most one turn in a poll, so that the caller sees to its other networks too.
         for _ in 0..self.turns.len() {
             self.report(budget, &mut reported, sink);
@@ -488,6 +570,8 @@ fn check(parts: usize, lens: impl Iterator<Item = usize>) -> Result<(), Refused>
     Ok(())
 }
 
+/// Polls that look at one link only, for each that looks at all.
+const HOT_LOOKS: u32 = 15;
 /// TCP has no bound; this one catches lengths that are mistakes.
 const MAX_BODY: usize = 1 << 40;
 /// Parts of a body: its list is copied, so it must not be endless.

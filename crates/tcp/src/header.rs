@@ -17,7 +17,17 @@ pub(crate) enum Header {
         body: BodyId,
         len: usize,
         last: Last,
+        asked: Asked,
     },
+}
+
+/// Whether the receiver asked for a body before it was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// It did: the body has a place.
+    For,
+    /// It may not have: the body waits for its place.
+    Perhaps,
 }
 
 /// Whether a piece is the last of its body.
@@ -36,13 +46,17 @@ impl Header {
             Self::Piece {
                 body,
                 len,
-                last: Last::No,
-            } => (PIECE, len, body.0),
-            Self::Piece {
-                body,
-                len,
-                last: Last::Yes,
-            } => (LAST_PIECE, len, body.0),
+                last,
+                asked,
+            } => {
+                let kind = match (asked, last) {
+                    (Asked::For, Last::No) => PIECE,
+                    (Asked::For, Last::Yes) => LAST_PIECE,
+                    (Asked::Perhaps, Last::No) => PUSHED_PIECE,
+                    (Asked::Perhaps, Last::Yes) => LAST_PUSHED_PIECE,
+                };
+                (kind, len, body.0)
+            }
         };
         assert!(
             len <= Self::max_len(kind),
@@ -67,21 +81,21 @@ impl Header {
         if len > Self::max_len(wire.kind) {
             return Err("a length beyond its bound");
         }
-        match wire.kind {
-            FRAME if body != 0 => Err("a frame that claims to be of a body"),
-            FRAME => Ok(Self::Frame { len }),
-            PIECE => Ok(Self::Piece {
-                body: BodyId(body),
-                len,
-                last: Last::No,
-            }),
-            LAST_PIECE => Ok(Self::Piece {
-                body: BodyId(body),
-                len,
-                last: Last::Yes,
-            }),
-            _ => Err("a header of unknown kind"),
-        }
+        let (asked, last) = match wire.kind {
+            FRAME if body != 0 => return Err("a frame that claims to be of a body"),
+            FRAME => return Ok(Self::Frame { len }),
+            PIECE => (Asked::For, Last::No),
+            LAST_PIECE => (Asked::For, Last::Yes),
+            PUSHED_PIECE => (Asked::Perhaps, Last::No),
+            LAST_PUSHED_PIECE => (Asked::Perhaps, Last::Yes),
+            _ => return Err("a header of unknown kind"),
+        };
+        Ok(Self::Piece {
+            body: BodyId(body),
+            len,
+            last,
+            asked,
+        })
     }
 
     fn max_len(kind: u8) -> usize {
@@ -106,6 +120,8 @@ pub(crate) const MAX_PIECE: usize = 256 * 1024;
 const FRAME: u8 = 1;
 const PIECE: u8 = 2;
 const LAST_PIECE: u8 = 3;
+const PUSHED_PIECE: u8 = 4;
+const LAST_PUSHED_PIECE: u8 = 5;
 
 #[cfg(test)]
 mod tests {
@@ -121,11 +137,19 @@ mod tests {
                 body,
                 len: 1,
                 last: Last::No,
+                asked: Asked::For,
+            },
+            Header::Piece {
+                body,
+                len: 2,
+                last: Last::No,
+                asked: Asked::Perhaps,
             },
             Header::Piece {
                 body,
                 len: MAX_PIECE,
                 last: Last::Yes,
+                asked: Asked::Perhaps,
             },
         ] {
             assert_eq!(Header::decode(&header.encode()), Ok(header));
@@ -138,6 +162,7 @@ mod tests {
             body: BodyId(0x0102),
             len: 0x0304,
             last: Last::Yes,
+            asked: Asked::For,
         };
         assert_eq!(
             header.encode(),
@@ -150,7 +175,7 @@ mod tests {
         let good = Header::Frame { len: 5 }.encode();
         for (index, value) in [
             (0, 0),
-            (0, 4),
+            (0, 6),
             (0, 255),
             (1, 1),
             (3, 1),

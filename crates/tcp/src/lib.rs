@@ -11,9 +11,10 @@
 //! | `admission` | who gets a link: dials, strangers, both at once |
 //! | `handshake` | the hello that each end says |
 //! | `connection`, `send`, `receive` | an open link and its two halves |
+//! | `wire` | the bytes of a connection |
 //! | `header` | what goes before each frame and each piece of a body |
 //! | `liveness` | whether the other end still answers |
-//! | `slots`, `poller`, `listener`, `addresses`, `options` | what the name says |
+//! | `slots`, `queue`, `poller`, `listener`, `addresses`, `options` | what the name says |
 
 mod addresses;
 mod admission;
@@ -25,9 +26,11 @@ mod listener;
 mod liveness;
 mod options;
 mod poller;
+mod queue;
 mod receive;
 mod send;
 mod slots;
+mod wire;
 
 pub use driver::TcpDriver;
 pub use options::{OpenError, TcpOptions, Token};

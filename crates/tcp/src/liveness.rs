@@ -10,7 +10,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 /// What a look at a connection says.
@@ -25,7 +25,7 @@ pub(crate) enum Pulse {
 }
 
 /// Takes the pulse of a connection.
-pub(crate) fn pulse(socket: &OwnedFd) -> io::Result<Pulse> {
+pub(crate) fn pulse(socket: BorrowedFd<'_>) -> io::Result<Pulse> {
     if unacknowledged(socket)? == 0 {
         return Ok(Pulse::Idle);
     }
@@ -55,7 +55,7 @@ impl Answers {
 }
 
 /// Bytes that were written and not acknowledged.
-fn unacknowledged(socket: &OwnedFd) -> io::Result<libc::c_int> {
+fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<libc::c_int> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the descriptor is open, and the request writes one int, for which `bytes` is a valid place.
     match unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } {
@@ -64,7 +64,7 @@ fn unacknowledged(socket: &OwnedFd) -> io::Result<libc::c_int> {
     }
 }
 
-fn answers(socket: &OwnedFd) -> io::Result<Answers> {
+fn answers(socket: BorrowedFd<'_>) -> io::Result<Answers> {
     // SAFETY: the structure is integers only, for which zero is a value.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
@@ -95,6 +95,8 @@ pub(crate) const PULSE_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
 
     fn is_silent(silence: u64, retransmissions: u8, probes: u8) -> bool {
@@ -123,13 +125,10 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut here = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (there, _) = listener.accept().unwrap();
-        assert_eq!(
-            pulse(&OwnedFd::from(here.try_clone().unwrap())).unwrap(),
-            Pulse::Idle
-        );
+        assert_eq!(pulse(here.as_fd()).unwrap(), Pulse::Idle);
         here.set_nonblocking(true).unwrap();
         while std::io::Write::write(&mut here, &[0; 65_536]).is_ok() {}
-        assert_eq!(pulse(&OwnedFd::from(here)).unwrap(), Pulse::Alive);
+        assert_eq!(pulse(here.as_fd()).unwrap(), Pulse::Alive);
         drop(there);
     }
 }

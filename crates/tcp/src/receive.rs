@@ -4,21 +4,25 @@
 //! already are copied to their place; the others are read there straight. The buffer is taken from a pool
 //! when there is something to read, and given back when it is empty: a quiet link has none.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{self, IoSliceMut};
-use std::os::fd::OwnedFd;
 
 use mizzen_driver::{BodyId, Event, LossReason, PeerId, Refused, Scatter};
-use rustix::io::{Errno, readv};
+use rustix::io::Errno;
 
-use crate::header::{Header, Last, MAX_FRAME};
+use crate::header::{Asked, Header, Last, MAX_FRAME};
+use crate::wire::Wire;
 
 #[derive(Debug)]
 pub(crate) struct ReceiveHalf {
     peer: PeerId,
     buffer: Buffer,
-    places: HashMap<BodyId, Scatter>,
+    places: BTreeMap<BodyId, Scatter>,
     piece: Option<Piece>,
+    /// A body that waits for its place, and the link with it.
+    waiting: Option<BodyId>,
+    /// For how many frames more a pushed body is expected behind one: as long as they come.
+    bodies_expected: u8,
     /// Whether the network may have more than was read.
     has_more: bool,
     /// Whether the end of the stream may be there already, announced by an edge that is past. Then only a
@@ -50,8 +54,10 @@ impl ReceiveHalf {
         Self {
             peer,
             buffer: Buffer::default(),
-            places: HashMap::new(),
+            places: BTreeMap::new(),
             piece: None,
+            waiting: None,
+            bodies_expected: 0,
             has_more: true,
             may_have_ended: true,
         }
@@ -67,8 +73,14 @@ impl ReceiveHalf {
         Ok(())
     }
 
-    pub(crate) fn recv_body(&mut self, body: BodyId, place: Scatter) {
+    /// Gives a body its place. Returns whether the link has waited for it.
+    pub(crate) fn recv_body(&mut self, body: BodyId, place: Scatter) -> bool {
         self.places.insert(body, place);
+        let waited = self.waiting == Some(body);
+        if waited {
+            self.waiting = None;
+        }
+        waited
     }
 
     pub(crate) fn handle_readable(&mut self) {
@@ -82,7 +94,7 @@ impl ReceiveHalf {
     /// Reads and hands out at most `budget` events; counts them in `reported`.
     pub(crate) fn receive(
         &mut self,
-        socket: &OwnedFd,
+        wire: &mut Wire,
         pool: &mut Pool,
         budget: usize,
         reported: &mut usize,
@@ -92,10 +104,11 @@ impl ReceiveHalf {
         let mut bytes_left = BYTES_TURN;
         let received = loop {
             match self.hand_out(budget, reported, sink) {
+                Ok(_) if self.waiting.is_some() => break Received::All,
                 Ok(0) => break Received::More,
                 Ok(_) if !self.has_more => break Received::All,
                 Ok(_) if bytes_left == 0 => break Received::More,
-                Ok(needed) => match self.read(socket, pool, needed) {
+                Ok(needed) => match self.read(wire, pool, needed) {
                     Ok(0) => break Received::Lost(LossReason::Closed),
                     Ok(len) => bytes_left = bytes_left.saturating_sub(len),
                     Err(Errno::AGAIN) => (self.has_more, self.may_have_ended) = (false, false),
@@ -123,7 +136,7 @@ impl ReceiveHalf {
         sink: &mut dyn FnMut(Event<'_>),
     ) -> Result<usize, &'static str> {
         loop {
-            if *reported >= budget {
+            if *reported >= budget || self.waiting.is_some() {
                 return Ok(0);
             }
             if self.piece.is_some() {
@@ -143,15 +156,28 @@ impl ReceiveHalf {
                         return Ok(total);
                     };
                     *reported += 1;
+                    self.bodies_expected = self.bodies_expected.saturating_sub(1);
                     sink(Event::Frame {
                         peer: self.peer,
                         bytes: frame,
                     });
                     self.buffer.consume(total);
                 }
-                Header::Piece { body, len, last } => {
+                Header::Piece {
+                    body,
+                    len,
+                    last,
+                    asked,
+                } => {
                     let Some(place) = self.places.get(&body) else {
-                        return Err("a body nobody asked for");
+                        if asked == Asked::For {
+                            return Err("a body nobody asked for");
+                        }
+                        self.waiting = Some(body);
+                        *reported += 1;
+                        let peer = self.peer;
+                        sink(Event::BodyWaiting { peer, body });
+                        continue;
                     };
                     let room = place.remaining();
                     // Also: a piece is empty only if it is a whole body.
@@ -161,6 +187,9 @@ impl ReceiveHalf {
                     };
                     if !fits {
                         return Err("a body of another length");
+                    }
+                    if asked == Asked::Perhaps {
+                        self.bodies_expected = BODIES_EXPECTED;
                     }
                     self.buffer.consume(Header::LEN);
                     self.piece = Some(Piece {
@@ -204,39 +233,28 @@ impl ReceiveHalf {
     }
 
     /// Reads once: into the place of a piece, or else into the buffer.
-    fn read(&mut self, socket: &OwnedFd, pool: &mut Pool, needed: usize) -> Result<usize, Errno> {
+    fn read(&mut self, wire: &mut Wire, pool: &mut Pool, needed: usize) -> Result<usize, Errno> {
+        if self.piece.is_none() {
+            return self.read_ahead(wire, pool, needed);
+        }
         let mut slices: [IoSliceMut<'_>; MAX_SLICES] =
             std::array::from_fn(|_| IoSliceMut::new(&mut []));
         let mut used = 0;
         let mut in_place = 0;
-        // What is read on top of what is needed: bytes of bodies should not take the way through the buffer.
-        let mut spare = if self.places.is_empty() {
-            Buffer::LEN
-        } else {
-            SPARE_WITH_BODIES
-        };
         if let Some(piece) = &self.piece {
             let place = self.places.get_mut(&piece.body);
             let place = place.expect("a piece exists only while its body has a place");
             used = place.fill(piece.left, &mut slices[..MAX_SLICES - 1]);
             in_place = slices[..used].iter().map(|slice| slice.len()).sum();
-            spare = if in_place == piece.left {
-                SPARE_BEHIND_PIECE
-            } else {
-                0
-            };
-        }
-        if spare > 0 {
-            let room = self
-                .buffer
-                .room(pool, if in_place == 0 { needed } else { 0 });
-            let least = if in_place == 0 { needed } else { 0 };
-            let len = room.len().min(spare.max(least));
-            slices[used] = IoSliceMut::new(&mut room[..len]);
-            used += 1;
+            if in_place == piece.left {
+                let room = self.buffer.room(pool, 0);
+                let len = room.len().min(SPARE_BEHIND_PIECE);
+                slices[used] = IoSliceMut::new(&mut room[..len]);
+                used += 1;
+            }
         }
         let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
-        let len = readv(socket, &mut slices[..used])?;
+        let len = wire.read(&mut slices[..used])?;
         // epoll(7): a short read means that all is read, and that an edge will follow. The end of the stream has
         // no edge of its own if it came before this read.
         self.has_more = len == offered || self.may_have_ended;
@@ -248,6 +266,29 @@ impl ReceiveHalf {
             }
         }
         self.buffer.end += len - placed;
+        Ok(len)
+    }
+}
+
+impl ReceiveHalf {
+    /// Reads once into the buffer.
+    fn read_ahead(
+        &mut self,
+        wire: &mut Wire,
+        pool: &mut Pool,
+        needed: usize,
+    ) -> Result<usize, Errno> {
+        // Bytes of bodies should not take the way through the buffer.
+        let spare = if self.places.is_empty() && self.bodies_expected == 0 {
+            Buffer::LEN
+        } else {
+            SPARE_WITH_BODIES
+        };
+        let room = self.buffer.room(pool, needed);
+        let offered = room.len().min(spare.max(needed));
+        let len = wire.read(&mut [IoSliceMut::new(&mut room[..offered])])?;
+        self.has_more = len == offered || self.may_have_ended;
+        self.buffer.end += len;
         Ok(len)
     }
 }
@@ -327,8 +368,10 @@ fn reason_of(errno: Errno) -> LossReason {
 
 /// Slices of one read. More gain nothing, and the array is on the stack.
 const MAX_SLICES: usize = 64;
+/// Frames without a body after which none is expected behind the next.
+const BODIES_EXPECTED: u8 = 16;
 /// What is read into the buffer while bodies are awaited: enough for many short frames.
-const SPARE_WITH_BODIES: usize = 16 * 1024;
+const SPARE_WITH_BODIES: usize = 4 * 1024;
 /// What is read into the buffer behind a piece: the next header, and a few short frames.
 const SPARE_BEHIND_PIECE: usize = 1024;
 /// Events of one link before it is another's turn.

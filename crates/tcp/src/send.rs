@@ -1,29 +1,31 @@
 //! The sending half of a link.
 //!
 //! A frame is written straight from the caller's slices; only what the network did not take is copied to
-//! the queue, and what is queued goes out together. A body is written straight from the lender's memory,
-//! in pieces, one of each body in turn; frames go between pieces.
+//! the queue, and what is queued goes out together: so do frames that the caller gathers. A body is written
+//! straight from the lender's memory, in pieces, one of each body in turn; frames go between pieces.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, IoSlice};
-use std::os::fd::OwnedFd;
 
 use mizzen_driver::{BodyId, Gather, PeerId, Refused};
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
-use crate::header::{Header, Last, MAX_FRAME, MAX_PIECE};
+use crate::header::{Asked, Header, Last, MAX_FRAME, MAX_PIECE};
+use crate::queue::Queue;
+use crate::wire::Wire;
 
 #[derive(Debug)]
 pub(crate) struct SendHalf {
     peer: PeerId,
-    /// Frames, or the end of one, that the network had no room for.
-    queue: VecDeque<u8>,
+    /// Frames, or the end of one, that the network had no room for, or that wait for others.
+    queue: Queue,
+    /// Whether frames wait for others.
+    is_gathering: bool,
     /// The first is the one that `piece` is of.
-    bodies: VecDeque<(BodyId, Gather)>,
+    bodies: VecDeque<Outgoing>,
     piece: Option<Piece>,
     /// Bodies whose end was not yet reported.
-    in_flight: HashSet<BodyId>,
+    in_flight: BTreeSet<BodyId>,
     /// Whether the last write was taken whole.
     has_room: bool,
     /// Whether a frame was refused and the sender waits to hear of room.
@@ -31,6 +33,14 @@ pub(crate) struct SendHalf {
     /// Whether something was written since somebody asked.
     has_written: bool,
     failure: Option<io::ErrorKind>,
+}
+
+/// A body not yet written to its end.
+#[derive(Debug)]
+struct Outgoing {
+    body: BodyId,
+    source: Gather,
+    asked: Asked,
 }
 
 /// A piece of the first body, partly written.
@@ -55,10 +65,11 @@ impl SendHalf {
     pub(crate) fn new(peer: PeerId) -> Self {
         Self {
             peer,
-            queue: VecDeque::new(),
+            queue: Queue::default(),
+            is_gathering: false,
             bodies: VecDeque::new(),
             piece: None,
-            in_flight: HashSet::new(),
+            in_flight: BTreeSet::new(),
             has_room: true,
             is_awaited: false,
             has_written: false,
@@ -68,7 +79,7 @@ impl SendHalf {
 
     pub(crate) fn send_frame(
         &mut self,
-        socket: &OwnedFd,
+        wire: &mut Wire,
         frame: &[IoSlice<'_>],
     ) -> Result<(), Refused> {
         let len = frame.iter().map(|slice| slice.len()).sum();
@@ -79,6 +90,9 @@ impl SendHalf {
             });
         }
         let total = Header::LEN + len;
+        if self.is_gathering && self.queue.len() + total > MAX_GATHERED {
+            self.write_queue(wire);
+        }
         if self.failure.is_some() || self.queue.len() + total > MAX_QUEUE {
             // After a failure the loss is about to be reported; until then there is no room.
             self.is_awaited = true;
@@ -86,8 +100,9 @@ impl SendHalf {
         }
         let header = Header::Frame { len }.encode();
         let is_next = self.queue.is_empty() && self.piece.is_none();
-        let written = if is_next {
-            self.write_frame(socket, &header, frame, total)
+        let waits = self.is_gathering && total <= MAX_GATHERED;
+        let written = if is_next && !waits {
+            self.write_frame(wire, &header, frame, total)
         } else {
             0
         };
@@ -105,9 +120,18 @@ impl SendHalf {
         Ok(())
     }
 
-    pub(crate) fn send_body(&mut self, body: BodyId, source: Gather) {
+    pub(crate) fn send_body(&mut self, body: BodyId, source: Gather, asked: Asked) {
         self.in_flight.insert(body);
-        self.bodies.push_back((body, source));
+        self.bodies.push_back(Outgoing {
+            body,
+            source,
+            asked,
+        });
+    }
+
+    /// Frames wait for others from now on, or no longer.
+    pub(crate) fn set_gathering(&mut self, is_gathering: bool) {
+        self.is_gathering = is_gathering;
     }
 
     /// The end of a body was reported: its id may be used again.
@@ -120,24 +144,17 @@ impl SendHalf {
     }
 
     /// Writes what the network takes, and names each body that is written to `sent`.
-    pub(crate) fn flush(&mut self, socket: &OwnedFd, mut sent: impl FnMut(BodyId)) -> Flushed {
+    pub(crate) fn flush(&mut self, wire: &mut Wire, mut sent: impl FnMut(BodyId)) -> Flushed {
         let mut budget = FLUSH_TURN;
         while self.has_room && self.failure.is_none() {
+            if self.queue.is_empty() && self.bodies.is_empty() {
+                break;
+            }
             if budget == 0 {
                 return Flushed::More;
             }
-            let written = if self.piece.is_some() {
-                let written = self.write_piece(socket);
-                self.finish_piece(&mut sent);
-                written
-            } else if !self.queue.is_empty() {
-                self.write_queue(socket)
-            } else if let Some((body, source)) = self.bodies.front() {
-                self.piece = Some(Piece::of(*body, source));
-                continue;
-            } else {
-                break;
-            };
+            let written = self.write_next(wire);
+            self.finish_piece(&mut sent);
             budget = budget.saturating_sub(written);
         }
         Flushed::Done
@@ -164,7 +181,7 @@ impl SendHalf {
     /// Whether a frame just sent left something that no edge and no turn will see to.
     pub(crate) fn needs_flush(&self) -> bool {
         let is_stranded = self.has_room && self.piece.is_none() && !self.queue.is_empty();
-        is_stranded || self.failure.is_some()
+        is_stranded && !self.is_gathering || self.failure.is_some()
     }
 
     pub(crate) fn failure(&self) -> Option<io::ErrorKind> {
@@ -173,7 +190,7 @@ impl SendHalf {
 
     /// The bodies that were not written to their end.
     pub(crate) fn into_unsent(self) -> impl Iterator<Item = BodyId> {
-        self.bodies.into_iter().map(|(body, _)| body)
+        self.bodies.into_iter().map(|outgoing| outgoing.body)
     }
 
     fn takes_any_frame(&self) -> bool {
@@ -182,7 +199,7 @@ impl SendHalf {
 
     fn write_frame(
         &mut self,
-        socket: &OwnedFd,
+        wire: &mut Wire,
         header: &[u8],
         frame: &[IoSlice<'_>],
         total: usize,
@@ -203,7 +220,8 @@ impl SendHalf {
         }
         let offered = slices[..used].iter().map(|slice| slice.len()).sum();
         debug_assert!(offered <= total);
-        self.write(socket, &slices[..used], offered)
+        let result = wire.write(&slices[..used], offered);
+        self.note(result, offered)
     }
 
     /// Copies what is not `written` of a frame to the queue.
@@ -212,44 +230,61 @@ impl SendHalf {
         let slices = std::iter::once(header).chain(frame.iter().map(|slice| &slice[..]));
         for slice in slices {
             let skipped = skip.min(slice.len());
-            self.queue.extend(&slice[skipped..]);
+            self.queue.push(&slice[skipped..]);
             skip -= skipped;
         }
     }
 
-    fn write_queue(&mut self, socket: &OwnedFd) -> usize {
-        let queue = std::mem::take(&mut self.queue);
-        let (first, second) = queue.as_slices();
-        let written = self.write(
-            socket,
-            &[IoSlice::new(first), IoSlice::new(second)],
-            queue.len(),
-        );
-        if written < queue.len() {
-            self.queue = queue;
-            self.queue.drain(..written);
+    /// Writes what is queued, unless a piece is under way or the network has no room.
+    fn write_queue(&mut self, wire: &mut Wire) {
+        if self.piece.is_none() && self.has_room && self.failure.is_none() {
+            let offered = self.queue.len();
+            let result = wire.write(&[IoSlice::new(self.queue.bytes())], offered);
+            let written = self.note(result, offered);
+            self.queue.consume(written);
         }
+    }
+
+    /// Writes once: the rest of the piece under way, or else what is queued and the next piece behind it.
+    fn write_next(&mut self, wire: &mut Wire) -> usize {
+        let queued = if self.piece.is_some() {
+            0
+        } else {
+            self.piece = self.bodies.front().map(Piece::of);
+            self.queue.len()
+        };
+        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+        let (mut used, mut offered) = (0, queued);
+        if queued > 0 {
+            slices[0] = IoSlice::new(self.queue.bytes());
+            used = 1;
+        }
+        if let (Some(piece), Some(outgoing)) = (&self.piece, self.bodies.front()) {
+            slices[used] = IoSlice::new(&piece.header[piece.header_sent..]);
+            used += 1;
+            used += outgoing.source.fill(piece.left, &mut slices[used..]);
+            offered = slices[..used].iter().map(|slice| slice.len()).sum();
+        }
+        let result = wire.write(&slices[..used], offered);
+        let written = self.note(result, offered);
+        self.queue.consume(written.min(queued));
+        self.advance_piece(written.saturating_sub(queued));
         written
     }
 
-    fn write_piece(&mut self, socket: &OwnedFd) -> usize {
-        let (Some(piece), Some((_, source))) = (&self.piece, self.bodies.front()) else {
-            return 0;
-        };
-        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
-        slices[0] = IoSlice::new(&piece.header[piece.header_sent..]);
-        let used = 1 + source.fill(piece.left, &mut slices[1..]);
-        let offered = slices[..used].iter().map(|slice| slice.len()).sum();
-        let result = write(socket, &slices[..used]);
-        let written = self.note(result, offered);
-        let (Some(piece), Some((_, source))) = (&mut self.piece, self.bodies.front_mut()) else {
-            return written;
+    /// This much of the piece and its header was written.
+    fn advance_piece(&mut self, written: usize) {
+        let (Some(piece), Some(outgoing)) = (&mut self.piece, self.bodies.front_mut()) else {
+            return;
         };
         let of_header = written.min(Header::LEN - piece.header_sent);
         piece.header_sent += of_header;
         piece.left -= written - of_header;
-        source.advance(written - of_header);
-        written
+        outgoing.source.advance(written - of_header);
+        if piece.header_sent == 0 {
+            // Not even begun: frames may go before it.
+            self.piece = None;
+        }
     }
 
     /// If the piece is written: lets go of its body if it was the last, and else of its turn.
@@ -260,21 +295,17 @@ impl SendHalf {
         }
         let last = piece.last;
         self.piece = None;
-        let Some((body, source)) = self.bodies.pop_front() else {
+        let Some(outgoing) = self.bodies.pop_front() else {
             return;
         };
         match last {
             Last::Yes => {
-                drop(source);
+                let body = outgoing.body;
+                drop(outgoing);
                 sent(body);
             }
-            Last::No => self.bodies.push_back((body, source)),
+            Last::No => self.bodies.push_back(outgoing),
         }
-    }
-
-    fn write(&mut self, socket: &OwnedFd, slices: &[IoSlice<'_>], offered: usize) -> usize {
-        let result = write(socket, slices);
-        self.note(result, offered)
     }
 
     /// Remembers what a write says about the connection.
@@ -300,17 +331,18 @@ impl SendHalf {
 }
 
 impl Piece {
-    fn of(body: BodyId, source: &Gather) -> Self {
-        let left = source.remaining().min(MAX_PIECE);
-        let last = if left == source.remaining() {
+    fn of(outgoing: &Outgoing) -> Self {
+        let left = outgoing.source.remaining().min(MAX_PIECE);
+        let last = if left == outgoing.source.remaining() {
             Last::Yes
         } else {
             Last::No
         };
         let header = Header::Piece {
-            body,
+            body: outgoing.body,
             len: left,
             last,
+            asked: outgoing.asked,
         }
         .encode();
         Self {
@@ -322,18 +354,10 @@ impl Piece {
     }
 }
 
-fn write(socket: &OwnedFd, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
-    // Not writev, which would raise SIGPIPE in a program that is not ours.
-    sendmsg(
-        socket,
-        slices,
-        &mut SendAncillaryBuffer::default(),
-        SendFlags::NOSIGNAL,
-    )
-}
-
 /// Bytes queued for one peer: a few frames, so that a burst is not refused, and no more.
 const MAX_QUEUE: usize = 4 * (Header::LEN + MAX_FRAME);
+/// Bytes that wait for others at most: what one write carries well.
+const MAX_GATHERED: usize = 64 * 1024;
 /// Slices of one write. More gain nothing, and the array is on the stack.
 const MAX_SLICES: usize = 64;
 /// Bytes that one link writes before it is another's turn.

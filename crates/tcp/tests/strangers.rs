@@ -412,7 +412,7 @@ fn malformed_headers_cost_the_link() {
         (header(2, u32::MAX, 1), beyond),
         (header(3, 256 * 1024 + 1, 1), beyond),
         (header(0, 0, 0), unknown),
-        (header(4, 0, 0), unknown),
+        (header(6, 0, 0), unknown),
         (header(2, 5, 1), unasked),
         (header(3, 0, 1), unasked),
     ] {

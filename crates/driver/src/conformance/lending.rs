@@ -54,6 +54,24 @@ impl<H: Harness> Fleet<H> {
         Ok(())
     }
 
+    /// As `give`, for a body that may not have been asked for.
+    pub(super) fn push(
+        &mut self,
+        from: usize,
+        to: usize,
+        body: BodyId,
+        memory: Vec<Vec<u8>>,
+    ) -> Result<(), Refused> {
+        let peer = self.id(to);
+        let parts: Vec<Part> = memory.iter().map(|part| Part::of(part)).collect();
+        // SAFETY: as in `give`.
+        unsafe { self.driver(from).push_body(peer, body, &parts)? };
+        if let Some(old) = self.sent.insert((from, to, body), memory) {
+            self.retired.push(old);
+        }
+        Ok(())
+    }
+
     /// Offers a body that is longer than any memory, which must be refused.
     pub(super) fn pretend_to_give(
         &mut self,

@@ -38,6 +38,7 @@ pub mod frames;
 pub mod loss;
 pub mod polling;
 pub mod pressure;
+pub mod pushing;
 pub mod random;
 pub mod violations;
 
@@ -179,6 +180,19 @@ macro_rules! conformance {
                 frames_before_a_violation_arrive,
                 a_violation_leaves_other_links_alone,
             }
+            pushing {
+                pushing_is_as_the_capabilities_say,
+                a_pushed_body_waits_for_its_place,
+                a_pushed_body_that_has_a_place_does_not_wait,
+                the_link_waits_with_its_body,
+                a_body_that_waits_leaves_other_links_alone,
+                a_driver_that_waits_for_a_place_is_quiet,
+                a_place_of_another_length_costs_the_link,
+                a_body_that_waits_ends_with_its_link,
+                gathered_frames_arrive_in_order,
+                a_gathered_frame_comes_before_its_body,
+                gathering_ends_in_busy,
+            }
             loss {
                 a_cut_is_reported_once_at_both_ends,
                 bodies_in_flight_fail_before_the_loss,
@@ -237,12 +251,13 @@ macro_rules! conformance {
 mod tests {
     const SUITE: &str = include_str!("mod.rs");
     const CONTRACT: &str = include_str!("../driver.rs");
-    const CASES: [&str; 8] = [
+    const CASES: [&str; 9] = [
         include_str!("connection.rs"),
         include_str!("frames.rs"),
         include_str!("pressure.rs"),
         include_str!("bodies.rs"),
         include_str!("violations.rs"),
+        include_str!("pushing.rs"),
         include_str!("loss.rs"),
         include_str!("polling.rs"),
         include_str!("random.rs"),
@@ -304,7 +319,7 @@ mod tests {
                 .any(|line| line.starts_with(&format!("/// {number}. ")))
         };
         let lines = (1..).take_while(is_line).count();
-        assert_eq!(lines, 25);
+        assert_eq!(lines, 27);
         let cases = cases();
         for (name, doc) in &cases {
             let cited = cited(doc);

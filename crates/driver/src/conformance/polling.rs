@@ -221,7 +221,7 @@ fn sleepers<H: Harness>(harness: H, size: usize) -> Option<Fleet<H>> {
 
 impl<H: Harness> Fleet<H> {
     /// Polls each driver only when its wakeup is readable.
-    fn sleep_until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
+    pub(super) fn sleep_until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + LONG;
         let mut at = 0;
         while !done(self) {
@@ -233,7 +233,7 @@ impl<H: Harness> Fleet<H> {
         }
     }
 
-    fn poll_until_quiet(&mut self, at: usize) {
+    pub(super) fn poll_until_quiet(&mut self, at: usize) {
         let deadline = Instant::now() + LONG;
         while self.is_awake(at, Duration::ZERO) {
             self.poll(at, 64);

@@ -274,6 +274,7 @@ fn is_of(seen: &Seen, id: crate::PeerId) -> bool {
         | Seen::Frame(peer, _)
         | Seen::BodySent(peer, _)
         | Seen::BodyReceived(peer, _)
+        | Seen::BodyWaiting(peer, _)
         | Seen::BodyFailed(peer, ..)
         | Seen::Writable(peer)
         | Seen::Lost(peer, _) => *peer == id,
