@@ -167,6 +167,20 @@ pub enum ProtocolError {
         /// The highest seen.
         last: BodyId,
     },
+    /// More pushed than the window holds.
+    #[error("{len} bytes pushed beyond the window")]
+    PushedTooMuch {
+        /// The length of the body.
+        len: u64,
+    },
+    /// More returned than was pushed, or nothing.
+    #[error("{bytes} bytes returned of {pushed} that were pushed")]
+    ReturnedTooMuch {
+        /// What was returned.
+        bytes: u64,
+        /// What was pushed and not returned.
+        pushed: u64,
+    },
     /// The peer causes answers faster than it reads them.
     #[error("{limit} answers wait for a peer that does not read them")]
     AnswersUnread {

@@ -45,9 +45,9 @@ use std::collections::VecDeque;
 use crate::ProtocolError;
 use crate::credit::{Credits, WINDOW};
 use crate::id::{BodyId, MailboxId, OfferId, PingToken, ProcessId};
-use crate::wire::{BODY_MAX, FRAME_MAX, Frame, OFFER_HEADER, POST_HEADER, VERSION};
+use crate::wire::{BODY_MAX, FRAME_MAX, Frame, OFFER_HEADER, POST_HEADER, PUSH_MAX, VERSION};
 use flows::{Due, Flows};
-use offers::{Incoming, Outgoing};
+use offers::{Incoming, Outgoing, pushed_offer};
 
 pub use offers::{AcceptRefused, UnknownBody};
 pub use outcome::{Action, Direction, Outstanding, Plan, Refused};
@@ -123,6 +123,8 @@ enum Control {
     /// Whatever is due when its turn comes.
     CreditDue(MailboxId),
     Credit(MailboxId, Credits),
+    /// Whatever was taken of pushed bodies when its turn comes.
+    ReturnedDue,
     Gone(MailboxId),
     Ping(PingToken),
     Pong(PingToken),
@@ -166,22 +168,24 @@ impl Link {
     /// # Panics
     /// Before the first [`poll_transmit`](Self::poll_transmit), whose hello must be on its way.
     pub fn post(&mut self, to: MailboxId, head_len: u64, body_len: u64) -> Result<Plan, Refused> {
-        assert!(
-            !matches!(self.ours, Ours::Silent(_)),
-            "hello is the first frame"
-        );
-        if self.ours != Ours::Said(Intent::Stay) || self.theirs == Theirs::Left {
-            return Err(Refused::Leaving);
-        }
-        let eager = self.is_eager(head_len, body_len)?;
-        if !eager && self.outgoing.is_full() {
-            return Err(Refused::TooManyOffers);
-        }
-        self.flows.spend(to, cost(eager, head_len, body_len))?;
-        if eager {
-            return Ok(Plan::Eager);
-        }
-        Ok(Plan::Offer(self.outgoing.open()))
+        self.plan(to, head_len, body_len, false)
+    }
+
+    /// As [`post`](Self::post), but a body of medium length may go without being asked for, if the peer has room.
+    /// For drivers that can push.
+    ///
+    /// # Errors
+    /// As for [`post`](Self::post).
+    ///
+    /// # Panics
+    /// As [`post`](Self::post).
+    pub fn post_or_push(
+        &mut self,
+        to: MailboxId,
+        head_len: u64,
+        body_len: u64,
+    ) -> Result<Plan, Refused> {
+        self.plan(to, head_len, body_len, true)
     }
 
     /// Takes back a post whose frame was never given to a driver; same arguments, and what it returned.
@@ -191,6 +195,9 @@ impl Link {
             // The peer must not hear of an offer that was never made.
             self.control
                 .retain(|control| *control != Control::Retract(offer));
+        }
+        if let Plan::Push(_, body) = plan {
+            self.outgoing.undo_push(body, body_len);
         }
         let eager = plan == Plan::Eager;
         self.flows.refund(to, cost(eager, head_len, body_len));
@@ -215,7 +222,9 @@ impl Link {
     /// The offer was retracted or answered, or too many bodies are under way.
     pub fn accept(&mut self, offer: OfferId) -> Result<BodyId, AcceptRefused> {
         let body = self.incoming.accept(offer)?;
-        self.control.push_back(Control::Accept(offer, body));
+        if pushed_offer(body).is_none() {
+            self.control.push_back(Control::Accept(offer, body));
+        }
         Ok(body)
     }
 
@@ -224,6 +233,9 @@ impl Link {
     /// # Errors
     /// The peer was told, or there is no such body.
     pub fn withdraw(&mut self, body: BodyId) -> Result<OfferId, UnknownBody> {
+        if pushed_offer(body).is_some() {
+            return self.incoming.withdraw(body);
+        }
         let told = |control: &Control| matches!(control, Control::Accept(_, b) if *b == body);
         let place = self.control.iter().rposition(told).ok_or(UnknownBody)?;
         self.control.remove(place);
@@ -234,6 +246,23 @@ impl Link {
     pub fn decline(&mut self, offer: OfferId) {
         if self.incoming.decline(offer) {
             self.control.push_back(Control::Decline(offer));
+        }
+    }
+
+    /// Whether a body has the name of one that goes without being asked for.
+    pub fn is_pushed(body: BodyId) -> bool {
+        pushed_offer(body).is_some()
+    }
+
+    /// The pushed offer that a body waits for, if it is one that was not accepted.
+    pub fn waiting(&self, body: BodyId) -> Option<OfferId> {
+        self.incoming.waiting(body)
+    }
+
+    /// A pushed body of `len` bytes is where it belongs, or was thrown away: the peer may push as much again.
+    pub fn taken(&mut self, len: u64) {
+        if self.incoming.taken(len) {
+            self.control.push_back(Control::ReturnedDue);
         }
     }
 
@@ -325,7 +354,30 @@ impl Link {
                     offer,
                     body_len,
                     head,
+                    pushed: false,
                 })
+            }
+            Frame::Push {
+                to,
+                stream,
+                offer,
+                body_len,
+                head,
+            } => {
+                self.flows.handle_message(to, head)?;
+                self.incoming.handle_push(offer, body_len)?;
+                Ok(Action::Announce {
+                    to,
+                    stream,
+                    offer,
+                    body_len,
+                    head,
+                    pushed: true,
+                })
+            }
+            Frame::Returned { bytes } => {
+                self.outgoing.handle_returned(bytes)?;
+                Ok(Action::Returned)
             }
             Frame::Accept { offer, body } => {
                 self.outgoing.handle_accept(offer, body)?;
@@ -460,6 +512,36 @@ impl Link {
         self.outgoing.len() + self.incoming.len()
     }
 
+    fn plan(
+        &mut self,
+        to: MailboxId,
+        head_len: u64,
+        body_len: u64,
+        may_push: bool,
+    ) -> Result<Plan, Refused> {
+        assert!(
+            !matches!(self.ours, Ours::Silent(_)),
+            "hello is the first frame"
+        );
+        if self.ours != Ours::Said(Intent::Stay) || self.theirs == Theirs::Left {
+            return Err(Refused::Leaving);
+        }
+        let eager = self.is_eager(head_len, body_len)?;
+        if !eager && self.outgoing.is_full() {
+            return Err(Refused::TooManyOffers);
+        }
+        self.flows.spend(to, cost(eager, head_len, body_len))?;
+        if eager {
+            return Ok(Plan::Eager);
+        }
+        if may_push && body_len <= PUSH_MAX {
+            if let Some((offer, body)) = self.outgoing.push(body_len) {
+                return Ok(Plan::Push(offer, body));
+            }
+        }
+        Ok(Plan::Offer(self.outgoing.open()))
+    }
+
     fn is_eager(&self, head_len: u64, body_len: u64) -> Result<bool, Refused> {
         let too_long = |limit| Refused::HeadTooLong {
             len: head_len,
@@ -499,6 +581,9 @@ impl Link {
             Control::Gone(mailbox) => Frame::Gone { mailbox },
             Control::Ping(token) => Frame::Ping { token },
             Control::Pong(token) => Frame::Pong { token },
+            Control::ReturnedDue => Frame::Returned {
+                bytes: self.incoming.poll_returned()?,
+            },
             Control::CreditDue(to) => {
                 let credits = self.flows.poll_credit(to)?;
                 Frame::Credit { to, credits }

@@ -56,6 +56,24 @@ pub enum Frame<'a> {
         /// The head of the message.
         head: &'a [u8],
     },
+    /// A message whose body follows without being asked for.
+    Push {
+        /// The mailbox, of the receiver.
+        to: MailboxId,
+        /// Who posts, within the sender.
+        stream: StreamId,
+        /// What its body is called after.
+        offer: OfferId,
+        /// Bytes in the body.
+        body_len: u64,
+        /// The head of the message.
+        head: &'a [u8],
+    },
+    /// Pushed bodies were taken.
+    Returned {
+        /// Of how many bytes.
+        bytes: u64,
+    },
     /// The receiver has a place for the body of an offer.
     Accept {
         /// The offer.
@@ -127,7 +145,10 @@ impl<'a> Frame<'a> {
                     message,
                 })
             }
-            FrameKind::Offer => decode_offer(bytes),
+            FrameKind::Offer | FrameKind::Push => decode_offer(kind, bytes),
+            FrameKind::Returned => Ok(Frame::Returned {
+                bytes: one_word(kind, bytes)?,
+            }),
             FrameKind::Accept => {
                 let header = exact::<layout::TwoWords>(kind, bytes)?;
                 zeros(kind, &header.zero)?;
@@ -220,6 +241,13 @@ impl<'a> Frame<'a> {
                 offer,
                 body_len,
                 ..
+            }
+            | Frame::Push {
+                to,
+                stream,
+                offer,
+                body_len,
+                ..
             } => {
                 assert!(
                     (1..=BODY_MAX).contains(&body_len),
@@ -252,6 +280,7 @@ impl<'a> Frame<'a> {
                 HeaderBytes::one_word(kind, offer.0)
             }
             Frame::Gone { mailbox } => HeaderBytes::one_word(kind, mailbox.0),
+            Frame::Returned { bytes } => HeaderBytes::one_word(kind, bytes),
             Frame::Bye => HeaderBytes::bare(kind),
             Frame::Ping { token } | Frame::Pong { token } => HeaderBytes::one_word(kind, token.0),
             Frame::Name(ref name) => name.header(),
@@ -262,7 +291,7 @@ impl<'a> Frame<'a> {
     pub fn payload(&self) -> &'a [u8] {
         match *self {
             Frame::Post { message, .. } => message,
-            Frame::Offer { head, .. } => head,
+            Frame::Offer { head, .. } | Frame::Push { head, .. } => head,
             Frame::Name(name) => name.payload(),
             _ => &[],
         }
@@ -279,6 +308,8 @@ impl<'a> Frame<'a> {
             Frame::Hello { .. } => FrameKind::Hello,
             Frame::Post { .. } => FrameKind::Post,
             Frame::Offer { .. } => FrameKind::Offer,
+            Frame::Push { .. } => FrameKind::Push,
+            Frame::Returned { .. } => FrameKind::Returned,
             Frame::Accept { .. } => FrameKind::Accept,
             Frame::Decline { .. } => FrameKind::Decline,
             Frame::Retract { .. } => FrameKind::Retract,
@@ -321,23 +352,32 @@ fn decode_hello(bytes: &[u8]) -> Result<Frame<'_>, ProtocolError> {
     })
 }
 
-fn decode_offer(bytes: &[u8]) -> Result<Frame<'_>, ProtocolError> {
-    let kind = FrameKind::Offer;
+fn decode_offer(kind: FrameKind, bytes: &[u8]) -> Result<Frame<'_>, ProtocolError> {
     let (header, head) = split::<layout::Offer>(kind, bytes)?;
     zeros(kind, &header.zero)?;
-    let body_len = header.body_len.get();
-    if !(1..=BODY_MAX).contains(&body_len) {
-        return Err(ProtocolError::BodyLength {
-            len: body_len,
-            limit: BODY_MAX,
-        });
+    let (len, pushed) = (header.body_len.get(), kind == FrameKind::Push);
+    let limit = if pushed { PUSH_MAX } else { BODY_MAX };
+    if !(1..=limit).contains(&len) {
+        return Err(ProtocolError::BodyLength { len, limit });
     }
-    Ok(Frame::Offer {
-        to: MailboxId(header.to.get()),
-        stream: StreamId(header.stream.get()),
-        offer: OfferId(header.offer.get()),
-        body_len,
-        head,
+    let (to, stream) = (MailboxId(header.to.get()), StreamId(header.stream.get()));
+    let (offer, body_len) = (OfferId(header.offer.get()), len);
+    Ok(if pushed {
+        Frame::Push {
+            to,
+            stream,
+            offer,
+            body_len,
+            head,
+        }
+    } else {
+        Frame::Offer {
+            to,
+            stream,
+            offer,
+            body_len,
+            head,
+        }
     })
 }
 
@@ -348,7 +388,7 @@ fn one_word(kind: FrameKind, bytes: &[u8]) -> Result<u64, ProtocolError> {
 }
 
 /// The version of `docs/wire.md` that this crate speaks (docs/wire.md §9.1).
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// The longest frame, header included (docs/wire.md §2.1). It bounds what a receiver must hold for a frame
 /// that it did not ask for; longer data goes in bodies.
@@ -366,6 +406,13 @@ pub const OFFER_HEADER: usize = size_of::<layout::Offer>();
 /// The longest body, 1 TiB (docs/wire.md §5.2): above any memory we know, below any overflow when a few
 /// lengths are added.
 pub const BODY_MAX: u64 = 1 << 40;
+
+/// The longest body that is pushed, 2 MiB (docs/wire.md §5.8): longer ones are asked for, which costs them little.
+pub const PUSH_MAX: u64 = 2 << 20;
+
+/// What one end may have pushed that the other has not taken, 4 MiB (docs/wire.md §5.9). It bounds the memory
+/// that a receiver needs for bodies nobody reads.
+pub const PUSH_WINDOW: u64 = 4 << 20;
 
 /// The longest name, in bytes of UTF-8 (docs/wire.md §7.1).
 pub const NAME_MAX: usize = 255;

@@ -3,7 +3,7 @@
 //! There is an entry only where something was sent and not returned (docs/wire.md §6.7), or for a bounded
 //! number of mailboxes that are gone.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::{GONE_MAX, Refused};
 use crate::ProtocolError;
@@ -14,11 +14,11 @@ use crate::id::MailboxId;
 pub(super) struct Flows {
     window: Credits,
     /// To mailboxes of the peer.
-    out: HashMap<MailboxId, Path>,
+    out: BTreeMap<MailboxId, Path>,
     /// Those of `out` that are gone, oldest first.
     gone: VecDeque<MailboxId>,
     /// Into mailboxes of this process.
-    into: HashMap<MailboxId, Inflow>,
+    into: BTreeMap<MailboxId, Inflow>,
 }
 
 /// What we know of one mailbox of the peer; nothing is known of an idle one.
@@ -39,9 +39,9 @@ impl Flows {
     pub(super) fn new(window: Credits) -> Self {
         Self {
             window,
-            out: HashMap::new(),
+            out: BTreeMap::new(),
             gone: VecDeque::new(),
-            into: HashMap::new(),
+            into: BTreeMap::new(),
         }
     }
 

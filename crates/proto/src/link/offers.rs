@@ -10,13 +10,15 @@
 //!                        │      ▲──withdraw──┘
 //!                        └──decline, retract──▶ (ended)
 //! ```
+//!
+//! One that is pushed begins as *sending*, and ends at the receiver by its body only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BODIES_MAX, OFFERS_MAX};
 use crate::ProtocolError;
 use crate::id::{BodyId, OfferId};
-use crate::wire::FrameKind;
+use crate::wire::{FrameKind, PUSH_WINDOW};
 
 /// Why a body cannot be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +43,21 @@ pub(super) struct Outgoing {
     last_body: u64,
     offered: BTreeMap<OfferId, Asked>,
     sending: BTreeMap<BodyId, OfferId>,
+    /// Bytes pushed and not returned.
+    pushed: u64,
+}
+
+/// What tells the name of a pushed body from those that receivers choose (docs/wire.md §5.8).
+const PUSHED: u64 = 1 << 63;
+
+/// The name of the body of a pushed offer.
+pub(super) fn pushed_body(offer: OfferId) -> BodyId {
+    BodyId(PUSHED | offer.0)
+}
+
+/// The pushed offer whose body has this name.
+pub(super) fn pushed_offer(body: BodyId) -> Option<OfferId> {
+    (body.0 & PUSHED != 0).then_some(OfferId(body.0 & !PUSHED))
 }
 
 /// Whether the peer was asked to let an offer be taken back.
@@ -58,8 +75,36 @@ impl Outgoing {
         offer
     }
 
+    /// Opens an offer whose body goes at once, if that much may be pushed now.
+    pub(super) fn push(&mut self, len: u64) -> Option<(OfferId, BodyId)> {
+        if self.pushed + len > PUSH_WINDOW {
+            return None;
+        }
+        self.pushed += len;
+        self.last_offer += 1;
+        let offer = OfferId(self.last_offer);
+        let body = pushed_body(offer);
+        self.sending.insert(body, offer);
+        Some((offer, body))
+    }
+
     pub(super) fn undo(&mut self, offer: OfferId) {
         self.offered.remove(&offer);
+    }
+
+    pub(super) fn undo_push(&mut self, body: BodyId, len: u64) {
+        if self.sending.remove(&body).is_some() {
+            self.pushed -= len;
+        }
+    }
+
+    pub(super) fn handle_returned(&mut self, bytes: u64) -> Result<(), ProtocolError> {
+        if bytes == 0 || bytes > self.pushed {
+            let pushed = self.pushed;
+            return Err(ProtocolError::ReturnedTooMuch { bytes, pushed });
+        }
+        self.pushed -= bytes;
+        Ok(())
     }
 
     /// Whether the peer is to be asked.
@@ -79,7 +124,7 @@ impl Outgoing {
         self.offered
             .remove(&offer)
             .ok_or(ProtocolError::UnknownOffer { kind, offer })?;
-        if body.0 <= self.last_body {
+        if body.0 <= self.last_body || body.0 & PUSHED != 0 {
             let last = BodyId(self.last_body);
             return Err(ProtocolError::BodyOrder { body, last });
         }
@@ -126,13 +171,25 @@ pub(super) struct Incoming {
     last_offer: u64,
     last_body: u64,
     announced: BTreeSet<OfferId>,
+    /// Those of them whose bodies come unasked.
+    pushed: BTreeSet<OfferId>,
     receiving: BTreeMap<BodyId, OfferId>,
+    /// Bytes of pushed bodies that are not yet returned, and those of them that were taken.
+    unreturned: u64,
+    due: u64,
 }
 
 impl Incoming {
     pub(super) fn accept(&mut self, offer: OfferId) -> Result<BodyId, AcceptRefused> {
         if !self.announced.contains(&offer) {
             return Err(AcceptRefused::NotOpen);
+        }
+        if self.pushed.remove(&offer) {
+            // As many as the window holds at most, and they are here or soon will be.
+            self.announced.remove(&offer);
+            let body = pushed_body(offer);
+            self.receiving.insert(body, offer);
+            return Ok(body);
         }
         if self.receiving.len() >= BODIES_MAX {
             return Err(AcceptRefused::Busy);
@@ -148,12 +205,43 @@ impl Incoming {
     pub(super) fn withdraw(&mut self, body: BodyId) -> Result<OfferId, UnknownBody> {
         let offer = self.receiving.remove(&body).ok_or(UnknownBody)?;
         self.announced.insert(offer);
+        if pushed_offer(body).is_some() {
+            self.pushed.insert(offer);
+        }
         Ok(offer)
     }
 
     /// Whether the peer is to be told.
     pub(super) fn decline(&mut self, offer: OfferId) -> bool {
-        self.announced.remove(&offer)
+        !self.pushed.contains(&offer) && self.announced.remove(&offer)
+    }
+
+    /// The offer, if this is the name of a pushed body that was not accepted.
+    pub(super) fn waiting(&self, body: BodyId) -> Option<OfferId> {
+        pushed_offer(body).filter(|offer| self.pushed.contains(offer))
+    }
+
+    pub(super) fn handle_push(&mut self, offer: OfferId, len: u64) -> Result<(), ProtocolError> {
+        if self.unreturned + len > PUSH_WINDOW {
+            return Err(ProtocolError::PushedTooMuch { len });
+        }
+        self.handle_offer(offer)?;
+        self.unreturned += len;
+        self.pushed.insert(offer);
+        Ok(())
+    }
+
+    /// The memory of a pushed body is free again. Whether the peer is to be told.
+    pub(super) fn taken(&mut self, len: u64) -> bool {
+        let before = self.due;
+        self.due = (self.due + len).min(self.unreturned);
+        before < RETURN_AT && self.due >= RETURN_AT
+    }
+
+    pub(super) fn poll_returned(&mut self) -> Option<u64> {
+        let due = std::mem::take(&mut self.due);
+        self.unreturned -= due;
+        (due > 0).then_some(due)
     }
 
     pub(super) fn handle_offer(&mut self, offer: OfferId) -> Result<(), ProtocolError> {
@@ -174,6 +262,10 @@ impl Incoming {
     /// Whether the offer was open and has ended; if not, the answer to it is already on its way.
     pub(super) fn handle_retract(&mut self, offer: OfferId) -> Result<bool, ProtocolError> {
         if offer.0 == 0 || offer.0 > self.last_offer {
+            let kind = FrameKind::Retract;
+            return Err(ProtocolError::UnknownOffer { kind, offer });
+        }
+        if self.pushed.contains(&offer) {
             let kind = FrameKind::Retract;
             return Err(ProtocolError::UnknownOffer { kind, offer });
         }
@@ -199,3 +291,7 @@ impl Incoming {
         self.receiving.len()
     }
 }
+
+/// Taken bytes are returned once they are a quarter of the window: then the longest body that is pushed always finds
+/// room when all before it were taken.
+const RETURN_AT: u64 = PUSH_WINDOW / 4;

@@ -12,6 +12,8 @@ pub enum Plan {
     Eager,
     /// The head in a [`Frame::Offer`](crate::wire::Frame::Offer) with this number; the body when asked for.
     Offer(OfferId),
+    /// The head in a [`Frame::Push`](crate::wire::Frame::Push) with this number, and the body behind it under this name.
+    Push(OfferId, BodyId),
 }
 
 /// Why a message cannot be sent now, or at all.
@@ -75,6 +77,9 @@ pub enum Action<'a> {
         body_len: u64,
         /// The head of the message.
         head: &'a [u8],
+        /// Whether the body comes without being asked for. Then it cannot be declined: it must be accepted, and
+        /// [`Link::taken`](super::Link::taken) says when.
+        pushed: bool,
     },
     /// Send the body of an offer under the name that the peer gave it; then [`Link::handle_body_sent`](super::Link::handle_body_sent).
     SendBody {
@@ -93,6 +98,8 @@ pub enum Action<'a> {
         /// The peer's offer.
         offer: OfferId,
     },
+    /// A message that was offered for want of room may be pushed.
+    Returned,
     /// A post to this mailbox that was refused for want of credit may be tried again.
     CreditArrived {
         /// The peer's mailbox.

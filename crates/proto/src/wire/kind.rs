@@ -26,6 +26,10 @@ pub enum FrameKind {
     Credit = 0x15,
     /// See [`Frame::Gone`](super::Frame::Gone).
     Gone = 0x16,
+    /// See [`Frame::Push`](super::Frame::Push).
+    Push = 0x17,
+    /// See [`Frame::Returned`](super::Frame::Returned).
+    Returned = 0x18,
     /// See [`NameFrame::Bind`](super::NameFrame::Bind).
     Bind = 0x20,
     /// See [`NameFrame::Unbind`](super::NameFrame::Unbind).
@@ -48,7 +52,7 @@ pub enum FrameKind {
 
 impl FrameKind {
     /// Every kind of this version.
-    pub const ALL: [FrameKind; 20] = [
+    pub const ALL: [FrameKind; 22] = [
         FrameKind::Hello,
         FrameKind::Bye,
         FrameKind::Ping,
@@ -60,6 +64,8 @@ impl FrameKind {
         FrameKind::Retract,
         FrameKind::Credit,
         FrameKind::Gone,
+        FrameKind::Push,
+        FrameKind::Returned,
         FrameKind::Bind,
         FrameKind::Unbind,
         FrameKind::Fetch,
@@ -85,6 +91,8 @@ impl FrameKind {
             0x14 => FrameKind::Retract,
             0x15 => FrameKind::Credit,
             0x16 => FrameKind::Gone,
+            0x17 => FrameKind::Push,
+            0x18 => FrameKind::Returned,
             0x20 => FrameKind::Bind,
             0x21 => FrameKind::Unbind,
             0x22 => FrameKind::Fetch,

@@ -8,7 +8,7 @@ use mizzen_proto::link::{CONTROL_MAX, OFFERS_MAX};
 use mizzen_proto::names::{KEEPERS_MAX, NAMES_MAX, WAITERS_MAX};
 use mizzen_proto::wire::{
     BODY_MAX, FRAME_MAX, Frame, FrameKind, HEADER_MAX, Keep, NAME_MAX, Name, NameFrame,
-    NameRefusal, OFFER_HEADER, POST_HEADER, VERSION,
+    NameRefusal, OFFER_HEADER, POST_HEADER, PUSH_MAX, PUSH_WINDOW, VERSION,
 };
 use mizzen_proto::{NameFault, ProtocolError};
 use proptest::prelude::*;
@@ -83,6 +83,14 @@ fn one_of_each() -> Vec<Frame<'static>> {
         Frame::Retract { offer },
         Frame::Credit { to, credits },
         Frame::Gone { mailbox: to },
+        Frame::Push {
+            to,
+            stream: STREAM,
+            offer: OfferId(B),
+            body_len: 0x0001_0203,
+            head: b"head",
+        },
+        Frame::Returned { bytes: A },
     ];
     frames.extend(names.map(Frame::Name));
     frames
@@ -156,6 +164,8 @@ fn headers_have_the_lengths_of_the_table() {
         (0x14, 16),
         (0x15, 24),
         (0x16, 16),
+        (0x17, OFFER_HEADER),
+        (0x18, 16),
         (0x20, 32),
         (0x21, 24),
         (0x22, 16),
@@ -188,7 +198,7 @@ fn a_reserved_byte_that_is_not_zero_is_an_error() {
         let kind = frame.kind();
         let reserved = match kind {
             FrameKind::Hello => 1..2,
-            FrameKind::Post | FrameKind::Offer | FrameKind::Credit => 1..4,
+            FrameKind::Post | FrameKind::Offer | FrameKind::Push | FrameKind::Credit => 1..4,
             FrameKind::Found | FrameKind::Refused => 2..8,
             _ => 1..8,
         };
@@ -251,7 +261,7 @@ fn a_header_does_not_depend_on_its_payload() {
 // docs/wire.md §3.1
 #[test]
 fn hello_has_its_layout() {
-    let expected = hex("01 00 0100 C 4847464544434241 A B");
+    let expected = hex("01 00 0200 C 4847464544434241 A B");
     assert_eq!(sample(FrameKind::Hello), expected);
 }
 
@@ -390,24 +400,24 @@ fn a_name_is_1_to_255_bytes_of_text() {
 // docs/wire.md §9.1
 #[test]
 fn a_hello_of_another_version_is_an_error_whatever_its_length() {
-    let theirs = 2;
+    let theirs = 3;
     let error = ProtocolError::Version {
         ours: VERSION,
         theirs,
     };
     for len in [4, 32, 100] {
         let mut bytes = vec![0xee; len];
-        bytes[..4].copy_from_slice(&hex("01 00 0200"));
+        bytes[..4].copy_from_slice(&hex("01 00 0300"));
         assert_eq!(Frame::decode(&bytes), Err(error.clone()));
     }
 }
 
 // docs/wire.md §9.2
 #[test]
-fn this_is_version_1_with_20_kinds() {
-    assert_eq!(VERSION, 1);
+fn this_is_version_2_with_22_kinds() {
+    assert_eq!(VERSION, 2);
     assert_eq!(one_of_each().len(), FrameKind::ALL.len());
-    assert_eq!(FrameKind::ALL.len(), 20);
+    assert_eq!(FrameKind::ALL.len(), 22);
 }
 
 // docs/wire.md §10.1
@@ -418,6 +428,7 @@ fn the_limits_are_those_of_the_table() {
     assert_eq!((NAMES_MAX, WAITERS_MAX), (65_536, 131_072));
     assert_eq!(KEEPERS_MAX, 131_072);
     assert_eq!(BODY_MAX, 1 << 40);
+    assert_eq!((PUSH_MAX, PUSH_WINDOW), (2_097_152, 4_194_304));
     assert_eq!(WINDOW, Credits::new(256, 1_048_576));
 }
 
@@ -469,6 +480,14 @@ proptest! {
                 body_len: c % BODY_MAX + 1,
                 head: &payload,
             },
+            Frame::Push {
+                to,
+                stream,
+                offer: OfferId(b),
+                body_len: c % PUSH_MAX + 1,
+                head: &payload,
+            },
+            Frame::Returned { bytes: c },
             Frame::Accept { offer: OfferId(a), body: BodyId(b) },
             Frame::Credit { to, credits: Credits::new(small, b) },
             NameFrame::Bind { request, name, address }.into(),

@@ -10,7 +10,7 @@ use mizzen_proto::link::{
     AcceptRefused, Action, CONTROL_MAX, Direction, GONE_MAX, Link, LinkOptions, OFFERS_MAX,
     Outstanding, Plan, Refused,
 };
-use mizzen_proto::wire::{BODY_MAX, Frame, FrameKind, VERSION};
+use mizzen_proto::wire::{BODY_MAX, Frame, FrameKind, PUSH_MAX, PUSH_WINDOW, VERSION};
 
 const LONG: [u8; 500] = [5; 500];
 const STREAM: StreamId = StreamId(1);
@@ -716,4 +716,127 @@ fn a_peer_that_never_reads_its_answers_loses_its_link() {
         link.handle_frame(Frame::Ping { token }),
         Err(ProtocolError::AnswersUnread { limit })
     );
+}
+
+fn push(number: u64, body_len: u64) -> Frame<'static> {
+    Frame::Push {
+        to: BOX,
+        stream: STREAM,
+        offer: OfferId(number),
+        body_len,
+        head: &[],
+    }
+}
+
+const MIB: u64 = 1 << 20;
+
+// docs/wire.md §5.8
+#[test]
+fn a_body_of_medium_length_is_pushed_and_a_long_one_offered() {
+    let mut link = greeted();
+    let body = BodyId((1 << 63) + 1);
+    let plan = link.post_or_push(BOX, 0, PUSH_MAX);
+    assert_eq!(plan, Ok(Plan::Push(OfferId(1), body)));
+    assert_eq!(link.handle_body_sent(body), Ok(OfferId(1)));
+    let plan = link.post_or_push(BOX, 0, PUSH_MAX + 1);
+    assert_eq!(plan, Ok(Plan::Offer(OfferId(2))));
+    assert_eq!(link.post_or_push(BOX, 0, 1), Ok(Plan::Eager));
+    assert!(matches!(link.post(BOX, 0, PUSH_MAX), Ok(Plan::Offer(_))));
+}
+
+// docs/wire.md §5.8
+#[test]
+fn a_pushed_body_is_accepted_without_a_word_and_not_declined() {
+    let mut link = greeted();
+    let announced = link.handle_frame(push(7, 100));
+    assert!(matches!(
+        announced,
+        Ok(Action::Announce { pushed: true, .. })
+    ));
+    let body = BodyId((1 << 63) + 7);
+    assert_eq!(link.waiting(body), Some(OfferId(7)));
+    assert_eq!(link.waiting(BodyId(7)), None);
+    link.decline(OfferId(7));
+    assert_eq!(link.accept(OfferId(7)), Ok(body));
+    assert_eq!(link.waiting(body), None);
+    assert_eq!(link.withdraw(body), Ok(OfferId(7)));
+    assert_eq!(link.accept(OfferId(7)), Ok(body));
+    assert_eq!(link.accept(OfferId(7)), Err(AcceptRefused::NotOpen));
+    assert_eq!(link.poll_transmit(), None);
+    assert_eq!(link.handle_body_received(body), Ok(OfferId(7)));
+}
+
+// docs/wire.md §5.8
+#[test]
+fn a_push_keeps_to_the_rules_of_offers() {
+    let mut link = greeted();
+    assert!(link.handle_frame(push(7, 1)).is_ok());
+    let (offer, last) = (OfferId(7), OfferId(7));
+    assert_eq!(
+        link.handle_frame(push(7, 1)),
+        Err(ProtocolError::OfferOrder { offer, last })
+    );
+    let kind = FrameKind::Retract;
+    assert_eq!(
+        link.handle_frame(Frame::Retract { offer }),
+        Err(ProtocolError::UnknownOffer { kind, offer })
+    );
+    // A receiver that names a body as a pushed one would be.
+    let mut link = greeted();
+    assert!(matches!(link.post(BOX, 0, MIB), Ok(Plan::Offer(_))));
+    let (offer, body) = (OfferId(1), BodyId(1 << 63));
+    assert!(link.handle_frame(Frame::Accept { offer, body }).is_err());
+}
+
+// docs/wire.md §5.9
+#[test]
+fn pushing_ends_where_the_window_does() {
+    let mut link = greeted();
+    for _ in 0..PUSH_WINDOW / MIB {
+        assert!(matches!(link.post_or_push(BOX, 0, MIB), Ok(Plan::Push(..))));
+    }
+    let plan = link.post_or_push(BOX, 0, MIB);
+    assert!(matches!(plan, Ok(Plan::Offer(_))));
+    let returned = |bytes| Frame::Returned { bytes };
+    assert_eq!(link.handle_frame(returned(MIB)), Ok(Action::Returned));
+    assert!(matches!(link.post_or_push(BOX, 0, MIB), Ok(Plan::Push(..))));
+    for bytes in [0, PUSH_WINDOW + 1, u64::MAX] {
+        let pushed = PUSH_WINDOW;
+        assert_eq!(
+            link.handle_frame(returned(bytes)),
+            Err(ProtocolError::ReturnedTooMuch { bytes, pushed })
+        );
+    }
+}
+
+// docs/wire.md §5.9
+#[test]
+fn a_push_that_was_undone_leaves_the_window_whole() {
+    let mut link = greeted();
+    for _ in 0..10 {
+        let plan = link.post_or_push(BOX, 0, PUSH_MAX).unwrap();
+        assert!(matches!(plan, Plan::Push(..)));
+        link.undo_post(BOX, 0, PUSH_MAX, plan);
+    }
+}
+
+// docs/wire.md §5.9
+#[test]
+fn what_was_taken_is_returned_a_quarter_at_a_time() {
+    let mut link = greeted();
+    for number in 1..=4 {
+        assert!(link.handle_frame(push(number, MIB)).is_ok());
+    }
+    assert_eq!(
+        link.handle_frame(push(5, 1)),
+        Err(ProtocolError::PushedTooMuch { len: 1 })
+    );
+    link.taken(MIB - 1);
+    assert_eq!(link.poll_transmit(), None);
+    link.taken(1);
+    link.taken(5);
+    let bytes = MIB + 5;
+    assert_eq!(link.poll_transmit(), Some(Frame::Returned { bytes }));
+    assert_eq!(link.poll_transmit(), None);
+    assert!(link.handle_frame(push(6, MIB)).is_ok());
 }

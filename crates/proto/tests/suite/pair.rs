@@ -145,6 +145,7 @@ impl Pair {
                 };
                 frame.to_vec()
             }
+            Plan::Push(..) => unreachable!("`post` does not push"),
         };
         self.pump(side);
         self.end(side.other()).frames.push_back(bytes);
@@ -267,7 +268,7 @@ impl End {
         bytes: &[u8],
     ) -> Result<Option<(BodyId, Vec<u8>)>, ProtocolError> {
         match self.link.handle_frame(Frame::decode(bytes)?)? {
-            Action::Nothing | Action::Greeted | Action::Name(_) => {}
+            Action::Nothing | Action::Greeted | Action::Returned | Action::Name(_) => {}
             Action::Deliver {
                 to,
                 stream,

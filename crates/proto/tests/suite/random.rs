@@ -227,6 +227,7 @@ impl Run {
                     assert_eq!(read.body.as_ref(), Some(body));
                     assert!(!declined.contains(&offer));
                 }
+                Plan::Push(..) => unreachable!("`post` does not push"),
             }
         }
         let offers = sent.plans.values().filter(|plan| **plan != Plan::Eager);
