@@ -22,6 +22,9 @@ const QUICK_LOOKS: u32 = 24;
 const YIELDS: u32 = 20;
 /// The same when crowded: every other thread on the core may want its turn several times before our message comes.
 const CROWDED_YIELDS: u32 = 200;
+/// The same on a network, where a look is a system call, and an answer takes ten times as long as between cores.
+const NETWORK_SPINS: u32 = 16;
+const NETWORK_YIELDS: u32 = 150;
 /// A yield that takes longer let another thread run. (Alone, it takes 0.3 µs.)
 const CROWDED_YIELD: Duration = Duration::from_nanos(700);
 
@@ -30,25 +33,50 @@ const FIRST_REMARK: Duration = Duration::from_millis(10_100);
 
 /// Whether other threads want the core, as far as one waiting thread has noticed.
 #[derive(Debug, Default)]
-pub struct Crowd(Cell<u8>);
+pub struct Crowd {
+    signs: Cell<u8>,
+    /// How many waits began on a network, and how many of the last ones ended in sleep.
+    waits: Cell<u8>,
+    late: Cell<u8>,
+}
 
 impl Crowd {
     /// Signs needed before it counts, so that one interruption changes nothing.
     const ENOUGH: u8 = 4;
     const MOST: u8 = 16;
+    /// Sleeps in a row before a thread expects what it waits for to be late; and how often it is patient all the same, to
+    /// see whether that is still so.
+    const LATE: u8 = 4;
+    const TRIED_EVERY: u8 = 16;
 
     #[inline]
     fn is_felt(&self) -> bool {
-        self.0.get() >= Self::ENOUGH
+        self.signs.get() >= Self::ENOUGH
+    }
+
+    /// Whether what the thread waits for is usually late.
+    fn expects_late(&self) -> bool {
+        let waits = self.waits.get().wrapping_add(1);
+        self.waits.set(waits);
+        self.late.get() >= Self::LATE && waits % Self::TRIED_EVERY != 0
+    }
+
+    fn note_late(&self) {
+        self.late.set(self.late.get().saturating_add(1));
+    }
+
+    /// A wait was over before its thread slept.
+    pub(crate) fn note_in_time(&self) {
+        self.late.set(0);
     }
 
     /// Lets other threads run, and notices whether there were any.
     fn give_way(&self) {
         let before = Instant::now();
         std::thread::yield_now();
-        let signs = self.0.get();
+        let signs = self.signs.get();
         let crowded = before.elapsed() > CROWDED_YIELD;
-        self.0.set(if crowded {
+        self.signs.set(if crowded {
             (signs + 2).min(Self::MOST)
         } else {
             signs.saturating_sub(1)
@@ -71,12 +99,39 @@ pub fn spin(looks: u32, ready: impl Fn() -> bool) {
 #[derive(Debug)]
 pub struct Patience<'a> {
     crowd: &'a Crowd,
+    pace: Pace,
     rounds: u32,
     started: Option<Instant>,
     deadline: Option<Instant>,
     /// After how long a wait is worth a word to the user.
     remark_after: Duration,
 }
+
+/// How often to look before sleeping.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    spins: u32,
+    quick_looks: u32,
+    yields: u32,
+}
+
+/// For what comes through memory.
+const MEMORY: Pace = Pace {
+    spins: SPINS,
+    quick_looks: QUICK_LOOKS,
+    yields: YIELDS,
+};
+/// For what comes over a network.
+const NETWORK: Pace = Pace {
+    spins: NETWORK_SPINS,
+    quick_looks: 0,
+    yields: NETWORK_YIELDS,
+};
+/// For what comes over a network, and usually late.
+const LATE: Pace = Pace {
+    yields: YIELDS,
+    ..NETWORK
+};
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +149,7 @@ impl<'a> Patience<'a> {
     pub fn until(deadline: Option<Instant>, crowd: &'a Crowd) -> Self {
         Self {
             crowd,
+            pace: MEMORY,
             rounds: 0,
             started: None,
             deadline,
@@ -101,11 +157,21 @@ impl<'a> Patience<'a> {
         }
     }
 
+    /// The same for something that comes over a network.
+    #[must_use]
+    pub fn on_network(deadline: Option<Instant>, crowd: &'a Crowd) -> Self {
+        let pace = if crowd.expects_late() { LATE } else { NETWORK };
+        Self {
+            pace,
+            ..Self::until(deadline, crowd)
+        }
+    }
+
     /// How many quick looks at the likely place, a moment apart, are due before the next step.
     #[inline]
     pub fn quick_looks(&self) -> u32 {
-        if self.rounds < SPINS && !self.crowd.is_felt() {
-            QUICK_LOOKS
+        if self.rounds < self.pace.spins && !self.crowd.is_felt() {
+            self.pace.quick_looks
         } else {
             0
         }
@@ -115,7 +181,7 @@ impl<'a> Patience<'a> {
     #[inline]
     pub fn step(&mut self) -> Step {
         self.rounds += 1;
-        if self.rounds <= SPINS && !self.crowd.is_felt() {
+        if self.rounds <= self.pace.spins && !self.crowd.is_felt() {
             return Step::Again;
         }
         self.pause()
@@ -136,9 +202,12 @@ impl<'a> Patience<'a> {
         let yields = if self.crowd.is_felt() {
             CROWDED_YIELDS
         } else {
-            YIELDS
+            self.pace.yields
         };
-        let sleepy = self.rounds > SPINS + yields;
+        let sleepy = self.rounds > self.pace.spins + yields;
+        if sleepy && self.rounds == self.pace.spins + yields + 1 {
+            self.crowd.note_late();
+        }
         if let Some(deadline) = self.deadline {
             let now = Instant::now();
             let started = *self.started.get_or_insert(now);

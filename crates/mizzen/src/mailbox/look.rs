@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use mizzen_lane::{Arrival, Exact};
 
-use super::core::{Core, Delivery, Entry, LaneIn};
+use super::core::{Account, Core, Delivery, Entry, LaneIn};
 use crate::error::{RetrieveError, UnpackError};
 use crate::memory::{Loan, LoanTicket};
 use crate::message::{Flags, Payload, discard};
@@ -62,6 +62,8 @@ enum Place {
     Lane(usize),
     /// The shared lane of a link, and the queue.
     Link(usize),
+    /// Networks, which fill the queue.
+    Network,
 }
 
 /// A message taken out of the mailbox, not yet opened.
@@ -179,7 +181,15 @@ impl Places {
                 Some(link) => link.borrow(ticket),
                 None => Err(UnpackError::Malformed),
             },
+            // Nothing on a network refers to another's memory.
+            Place::Network => Err(UnpackError::Malformed),
         }
+    }
+
+    /// Whether the last message came over a network.
+    #[inline]
+    pub(super) fn is_network_hot(&self) -> bool {
+        self.hot.get() == Place::Network
     }
 
     /// Whether the next message can be expected at the hot place.
@@ -203,6 +213,7 @@ impl Places {
                 core.queued.load(Ordering::Acquire) > 0
                     || links.get(index).is_some_and(|link| link.peek.is_ready())
             }
+            Place::Network => core.queued.load(Ordering::Acquire) > 0,
         }
     }
 
@@ -277,7 +288,10 @@ impl Places {
         if outcome.is_some() {
             return outcome;
         }
-        process.poll_networks();
+        // If that is the hot place, it was just looked at.
+        if self.hot.get() != Place::Network {
+            process.poll_networks();
+        }
         // Others' messages may have hidden ours, and networks bring theirs here: they were queued meanwhile.
         self.poll_queue(core)
     }
@@ -294,6 +308,10 @@ impl Places {
                 }
                 None => self.poll_link(process, core, index),
             },
+            Place::Network => self.poll_queue(core).or_else(|| {
+                process.poll_networks();
+                self.poll_queue(core)
+            }),
         }
     }
 
@@ -354,6 +372,13 @@ impl Places {
                 core.requeue(entry);
                 return None;
             }
+        }
+        if let Entry::Message(Delivery {
+            account: Some(Account::Net(_)),
+            ..
+        }) = &entry
+        {
+            self.note(Place::Network);
         }
         Some(take_entry(entry))
     }

@@ -214,6 +214,9 @@ impl Mailbox {
         loop {
             spin(looks, || self.places.is_hot_ready(&self.core));
             if let Some(outcome) = self.poll(wait.reach) {
+                if !wait.has_slept {
+                    self.crowd.note_in_time();
+                }
                 return outcome;
             }
             looks = wait.patience.quick_looks();
@@ -240,6 +243,8 @@ impl Mailbox {
             looks = wait.patience.quick_looks();
             if taken.is_none() {
                 wait.step()?;
+            } else if !wait.has_slept {
+                self.crowd.note_in_time();
             }
         }
     }
@@ -316,15 +321,21 @@ struct Wait<'a> {
     polling: Option<Polling<'a>>,
     /// How far the next look shall go.
     reach: Reach,
+    has_slept: bool,
 }
 
 impl<'a> Wait<'a> {
     fn new(mailbox: &'a Mailbox, deadline: Option<Instant>) -> Self {
         Self {
             mailbox,
-            patience: Patience::until(deadline, &mailbox.crowd),
+            patience: if mailbox.places.is_network_hot() {
+                Patience::on_network(deadline, &mailbox.crowd)
+            } else {
+                Patience::until(deadline, &mailbox.crowd)
+            },
             polling: None,
             reach: Reach::Some,
+            has_slept: false,
         }
     }
 
@@ -371,6 +382,7 @@ impl<'a> Wait<'a> {
             ..
         } = self.mailbox;
         self.reach = Reach::All;
+        self.has_slept = true;
         self.polling.take().into_iter().for_each(Polling::sleep);
         // While a peer's lane is full of others' messages, ours to it cannot be told: look again soon.
         if places.has_untold() {

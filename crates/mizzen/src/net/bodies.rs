@@ -6,7 +6,7 @@
 //! because whatever ends a body happens under the port, and so does whatever follows the parts.
 #![allow(unsafe_code)]
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
@@ -17,6 +17,7 @@ use mizzen_proto::link::{AcceptRefused, Link};
 
 use super::engine::{Engine, driver_id};
 use super::link::{Expired, NetLink};
+use super::pushed::{Lost, Pushed};
 use crate::error::{Departure, PostError, UnpackError};
 use crate::memory::LentBytes;
 use crate::process::Process;
@@ -40,12 +41,12 @@ pub(super) enum Outcome {
 pub(super) struct End(AtomicU8);
 
 impl End {
-    fn set(&self, outcome: Outcome) {
+    pub(super) fn set(&self, outcome: Outcome) {
         // Release pairs with the acquire in `get`: the driver's accesses are over.
         self.0.store(outcome as u8, Ordering::Release);
     }
 
-    fn get(&self) -> Option<Outcome> {
+    pub(super) fn get(&self) -> Option<Outcome> {
         match self.0.load(Ordering::Acquire) {
             0 => None,
             1 => Some(Outcome::Done),
@@ -60,12 +61,21 @@ impl End {
 #[derive(Default)]
 pub(super) struct Bodies {
     /// Our offers that have not ended.
-    offers: HashMap<OfferId, Lending>,
+    offers: BTreeMap<OfferId, Lending>,
     /// Bodies that the peer asked for and the driver was not yet given.
     asked: VecDeque<(OfferId, BodyId)>,
     /// Bodies that threads of ours wait for and the peer was not yet asked for.
     wanted: VecDeque<Wanted>,
-    receiving: HashMap<BodyId, Arc<End>>,
+    receiving: BTreeMap<BodyId, Receiving>,
+    /// Pushed bodies that nobody has a place for yet.
+    pub(super) pushed: Pushed,
+}
+
+/// A body that the driver has a place for.
+struct Receiving {
+    end: Arc<End>,
+    /// Its length, if it was pushed: then the peer may push as much again.
+    pushed: Option<usize>,
 }
 
 /// The body of an offer of ours.
@@ -107,7 +117,12 @@ impl Bodies {
     }
 
     pub(super) fn is_receiving(&self) -> bool {
-        !self.receiving.is_empty()
+        !self.receiving.is_empty() || self.pushed.is_receiving()
+    }
+
+    /// Whether a thread waits for the body of an offer and the driver has no place for it yet.
+    pub(super) fn is_wanted(&self, offer: OfferId) -> bool {
+        self.wanted.iter().any(|wanted| wanted.offer == offer)
     }
 
     pub(super) fn end_offer(&mut self, offer: OfferId, outcome: Outcome) {
@@ -116,18 +131,25 @@ impl Bodies {
         }
     }
 
-    pub(super) fn end_body(&mut self, body: BodyId, outcome: Outcome) {
-        if let Some(end) = self.receiving.remove(&body) {
-            end.set(outcome);
+    /// A body that was being received has ended. Returns how many pushed bytes were taken by that.
+    pub(super) fn end_body(&mut self, body: BodyId, outcome: Outcome) -> Option<usize> {
+        match self.receiving.remove(&body) {
+            Some(receiving) => {
+                receiving.end.set(outcome);
+                receiving.pushed
+            }
+            None => self.pushed.end_body(body, outcome),
         }
     }
 
     /// The link is over and the driver done with all of them.
     pub(super) fn lose_all(&mut self) {
-        let all = core::mem::take(self);
+        let mut all = core::mem::take(self);
+        self.pushed = all.pushed.lose_all();
         let offers = all.offers.into_values().map(|lending| lending.end);
         let wanted = all.wanted.into_iter().map(|wanted| wanted.end);
-        for end in offers.chain(wanted).chain(all.receiving.into_values()) {
+        let receiving = all.receiving.into_values().map(|receiving| receiving.end);
+        for end in offers.chain(wanted).chain(receiving) {
             end.set(Outcome::Lost);
         }
     }
@@ -137,8 +159,8 @@ impl Bodies {
         &mut self,
         peer: ProcessId,
         link: &mut Link,
-        announced: &mut HashMap<OfferId, MailboxId>,
-        driver: &mut impl Driver,
+        announced: &mut BTreeMap<OfferId, MailboxId>,
+        driver: &mut dyn Driver,
     ) -> bool {
         let mut ended = false;
         for wanted in core::mem::take(&mut self.wanted) {
@@ -167,7 +189,8 @@ impl Bodies {
             };
             if placed.is_ok() {
                 announced.remove(&wanted.offer);
-                self.receiving.insert(body, wanted.end);
+                let (end, pushed) = (wanted.end, self.pushed.remove(wanted.offer));
+                self.receiving.insert(body, Receiving { end, pushed });
             } else {
                 // No room, or the loss of the link is about to be reported.
                 let _ = link.withdraw(body);
@@ -205,19 +228,29 @@ impl Asked {
         self.0.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Gives them to the driver; returns those it has no room for.
     ///
     /// # Errors
     ///
     /// How the link must end, if the driver refuses one for good.
-    pub(super) fn send(self, peer: ProcessId, driver: &mut impl Driver) -> Result<Self, Departure> {
+    pub(super) fn send(self, peer: ProcessId, driver: &mut dyn Driver) -> Result<Self, Departure> {
         let mut refused = Vec::new();
         for (offer, body, parts) in self.0 {
             // SAFETY: the parts are of an offer that has not ended: offers end under the port, which our caller has held
             // since it took them out. Until it ends, its memory belongs to the `Lending`, or to a thread
             // in `NetLink::send_borrowed`, which neither writes it nor returns.
-            let sent =
-                unsafe { driver.send_body(driver_id(peer), mizzen_driver::BodyId(body.0), &parts) };
+            let sent = unsafe {
+                let (to, name) = (driver_id(peer), mizzen_driver::BodyId(body.0));
+                if Link::is_pushed(body) {
+                    driver.push_body(to, name, &parts)
+                } else {
+                    driver.send_body(to, name, &parts)
+                }
+            };
             match sent {
                 Ok(()) => (),
                 Err(Refused::TooManyBodies { .. } | Refused::Busy { .. }) => {
@@ -313,16 +346,25 @@ pub(crate) struct Offered {
     offer: OfferId,
     head: Vec<u8>,
     body_len: usize,
+    /// Whether the body comes without being asked for.
+    pushed: bool,
     answered: bool,
 }
 
 impl Offered {
-    pub(super) fn new(link: Arc<NetLink>, offer: OfferId, head: &[u8], body_len: u64) -> Self {
+    pub(super) fn new(
+        link: Arc<NetLink>,
+        offer: OfferId,
+        head: &[u8],
+        body_len: u64,
+        pushed: bool,
+    ) -> Self {
         Self {
             link,
             offer,
             head: head.to_vec(),
             body_len: body_len as usize,
+            pushed,
             answered: false,
         }
     }
@@ -361,7 +403,16 @@ impl Offered {
             "the place is as long as the body"
         );
         let gone = |link: &NetLink| UnpackError::PeerGone(link.gone_or_lost());
-        let Some(engine) = self.link.engine.upgrade().filter(|_| !self.answered) else {
+        if self.answered {
+            return Err(gone(&self.link));
+        }
+        if self.pushed {
+            if let Some(outcome) = self.link.take_kept(process, self.offer, parts) {
+                self.answered = true;
+                return outcome.map_err(|Lost| gone(&self.link));
+            }
+        }
+        let Some(engine) = self.link.engine.upgrade() else {
             return Err(gone(&self.link));
         };
         let end = Arc::<End>::default();
@@ -375,6 +426,13 @@ impl Offered {
             if state.link.is_none() {
                 end.set(Outcome::Lost);
                 return Err(gone(&self.link));
+            }
+            if self.pushed && state.bodies.pushed.is_kept(self.offer) {
+                // It was taken into our own memory just now.
+                end.set(Outcome::Declined);
+                drop(state);
+                drop(borrowing);
+                return self.receive(process, parts);
             }
             self.answered = true;
             state.bodies.wanted.push_back(Wanted {
@@ -406,7 +464,9 @@ impl Drop for Offered {
         {
             let mut state = self.link.lock();
             state.announced.remove(&self.offer);
-            if let Some(link) = &mut state.link {
+            if self.pushed {
+                state.throw_away(self.offer);
+            } else if let Some(link) = &mut state.link {
                 link.decline(self.offer);
             }
             state.transmit();

@@ -1,6 +1,6 @@
 //! The engine: owns the driver, and lets whoever waits pump it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -16,6 +16,7 @@ use mizzen_tcp::{OpenError, TcpDriver, TcpOptions, Token};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::link::NetLink;
+use super::pushed::{PATIENCE, Standing};
 use crate::error::{Departure, ReachError};
 pub(super) use crate::lock::lock;
 use crate::process::Process;
@@ -29,13 +30,16 @@ pub(crate) struct Engine {
     locator: String,
     frame_max: usize,
     pub(super) max_parts: usize,
+    pub(super) can_push: bool,
     port: Mutex<Port>,
     /// Links with something for the driver, left by threads that found the port taken.
     work: Mutex<Vec<Arc<NetLink>>>,
     has_work: AtomicBool,
-    pub(super) links: RwLock<HashMap<ProcessId, Arc<NetLink>>>,
+    /// Whether bodies stand in the driver, so that our thread must not sleep for long.
+    has_standing: AtomicBool,
+    pub(super) links: RwLock<BTreeMap<ProcessId, Arc<NetLink>>>,
     /// How often connecting to a peer came to nothing, and why it did last.
-    pub(super) failures: Mutex<HashMap<ProcessId, Failures>>,
+    pub(super) failures: Mutex<BTreeMap<ProcessId, Failures>>,
     /// A link came or went, or a connect failed.
     pub(super) met: Condvar,
     /// Threads that look at the network all the time, and whether our own leaves it to them.
@@ -48,7 +52,7 @@ pub(crate) struct Engine {
 
 /// What only the holder of the lock touches.
 pub(super) struct Port {
-    pub(super) driver: TcpDriver,
+    pub(super) driver: Box<dyn Driver>,
     /// What the events of one poll leave to be done with the driver after it.
     pub(super) later: Later,
 }
@@ -59,6 +63,8 @@ pub(super) struct Later {
     pub(super) end: Vec<(Arc<NetLink>, Departure)>,
     /// Processes that connected and are not welcome.
     pub(super) refuse: Vec<ProcessId>,
+    /// Pushed bodies that stand in the driver.
+    pub(super) standing: Vec<Standing>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,11 +76,18 @@ pub(super) struct Failures {
 /// Events taken from the driver in one turn: enough to empty a socket buffer of short frames, few enough that the port
 /// is soon free.
 const BUDGET: usize = 64;
+/// Messages up to here are copied rather than pushed, where they can be.
+const COPIED: usize = 32 * 1024;
 /// How long the engine's thread leaves the network to others before it looks whether they are still there. A thread that
 /// stops looking and does not sleep delays what comes meanwhile by this much, once.
 const ASIDE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 1_000_000,
+};
+/// How long the thread sleeps while bodies stand in the driver.
+const STANDING: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: PATIENCE.as_nanos() as i64,
 };
 /// How long a leaving process waits until its peers have taken what it sent.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
@@ -106,12 +119,14 @@ impl Engine {
             locator: driver.locator().as_str().to_owned(),
             frame_max: driver.caps().max_frame.min(FRAME_MAX),
             max_parts: driver.caps().max_parts,
+            can_push: driver.caps().can_push,
             port: Mutex::new(Port {
-                driver,
+                driver: Box::new(driver),
                 later: Later::default(),
             }),
             work: Mutex::default(),
             has_work: AtomicBool::new(false),
+            has_standing: AtomicBool::new(false),
             links: RwLock::default(),
             failures: Mutex::default(),
             met: Condvar::new(),
@@ -269,9 +284,14 @@ impl Engine {
         (self.frame_max - OFFER_HEADER) as u64
     }
 
-    /// The longest message that goes whole in one frame.
+    /// The longest message that goes whole in one frame: copied twice, but without a word before or after it.
     pub(super) fn eager_max(&self) -> u64 {
-        (self.frame_max - POST_HEADER) as u64
+        let fits = self.frame_max - POST_HEADER;
+        (if self.can_push {
+            fits.min(COPIED)
+        } else {
+            fits
+        }) as u64
     }
 
     pub(super) fn options(&self, peer: ProcessId) -> LinkOptions {
@@ -320,7 +340,7 @@ impl Engine {
             };
             for link in marked {
                 link.is_marked.store(false, Ordering::Release);
-                if let Err(how) = link.serve(&mut port.driver) {
+                if let Err(how) = link.serve(&mut *port.driver) {
                     port.later.end.push((link, how));
                 }
             }
@@ -340,6 +360,24 @@ impl Engine {
         }
         self.do_later(port, process);
         self.serve_marked(port, process);
+        if !port.later.standing.is_empty() {
+            self.keep_standing(port, process);
+        }
+    }
+
+    /// Takes bodies that stood in the driver long enough out of its way.
+    fn keep_standing(&self, port: &mut Port, process: Option<&Arc<Process>>) {
+        let (now, driver) = (Instant::now(), &mut port.driver);
+        port.later.standing.retain(|standing| {
+            let mut state = standing.link.lock();
+            if now - standing.since < PATIENCE {
+                return state.is_standing(standing.body);
+            }
+            let peer = standing.link.peer;
+            !state.keep_standing(process, &mut **driver, peer, standing.body)
+        });
+        let has_standing = !port.later.standing.is_empty();
+        self.has_standing.store(has_standing, Ordering::Release);
     }
 
     fn do_later(&self, port: &mut Port, process: Option<&Arc<Process>>) {
@@ -433,7 +471,12 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
             PollFd::new(wakeup, PollFlags::IN),
             PollFd::new(wake, PollFlags::IN),
         ];
-        if poll(&mut ready, None).is_err_and(|errno| errno != rustix::io::Errno::INTR) {
+        let standing = engine
+            .upgrade()
+            .is_some_and(|engine| engine.has_standing.load(Ordering::Acquire));
+        if poll(&mut ready, standing.then_some(&STANDING))
+            .is_err_and(|errno| errno != rustix::io::Errno::INTR)
+        {
             return;
         }
         // Empty if it was not rung.

@@ -1,6 +1,7 @@
 //! What the driver reports, and what becomes of it. All of this runs in the thread that holds the port.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use mizzen_driver::{Event, LossReason, Way};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId};
@@ -11,6 +12,7 @@ use super::Offered;
 use super::bodies::Outcome;
 use super::engine::{Engine, Later, lock};
 use super::link::{NetAccount, NetLink};
+use super::pushed::Standing;
 use crate::error::Departure;
 use crate::mailbox::{Account, Delivery};
 use crate::message::{Flags, Payload};
@@ -50,6 +52,7 @@ impl Engine {
             }
             Event::BodySent { body, .. } => self.body_sent(&link, BodyId(body.0)),
             Event::BodyReceived { body, .. } => self.body_received(later, &link, BodyId(body.0)),
+            Event::BodyWaiting { body, .. } => self.body_waiting(later, link, BodyId(body.0)),
             Event::BodyFailed { body, way, .. } => body_failed(&link, BodyId(body.0), way),
             Event::Writable { .. } => self.mark(&link),
             Event::Lost { reason, .. } => {
@@ -134,12 +137,17 @@ impl Engine {
                 offer,
                 body_len,
                 head,
+                pushed,
                 ..
             } => {
                 state.posted_to.insert(to);
                 state.announced.insert(offer, to);
+                if pushed {
+                    state.bodies.pushed.announce(offer, body_len);
+                }
                 drop(state);
-                let offered = |head: &[u8]| Offered::new(Arc::clone(link), offer, head, body_len);
+                let offered =
+                    |head: &[u8]| Offered::new(Arc::clone(link), offer, head, body_len, pushed);
                 let (flags, head) = split_flags(head)?;
                 let payload = Payload::Offered(offered(head));
                 return self.deliver(process, link, to, flags, payload, head.len() + FLAGS);
@@ -158,6 +166,7 @@ impl Engine {
                 state = link.lock();
             }
             Action::CreditArrived { .. } | Action::MailboxGone { .. } => link.changed.notify_all(),
+            Action::Returned => (),
             Action::Name(name) => {
                 drop(state);
                 if let Some(process) = process {
@@ -239,13 +248,29 @@ impl Engine {
         self.mark(link);
     }
 
+    /// A pushed body has come before its reader.
+    fn body_waiting(&self, later: &mut Later, link: Arc<NetLink>, body: BodyId) {
+        if link.lock().is_standing(body) {
+            later.standing.push(Standing {
+                link,
+                body,
+                since: Instant::now(),
+            });
+        } else {
+            link.lock().is_condemned = true;
+            later.end.push((link, Departure::Misbehaved));
+        }
+    }
+
     fn body_received(&self, later: &mut Later, link: &Arc<NetLink>, body: BodyId) {
         let mut state = link.lock();
         let Some(protocol) = &mut state.link else {
             return;
         };
         let _ = protocol.handle_body_received(body);
-        state.bodies.end_body(body, Outcome::Done);
+        if let Some(len) = state.bodies.end_body(body, Outcome::Done) {
+            state.taken(len);
+        }
         if state.has_left && !state.bodies.is_receiving() {
             later.end.push((Arc::clone(link), Departure::Left));
         }

@@ -1,6 +1,6 @@
 //! A link to one peer on a network.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
@@ -16,7 +16,7 @@ use super::engine::{Engine, Polling, driver_id, lock};
 use crate::error::{Departure, Gone, PostError, ReachError};
 use crate::process::Process;
 use crate::rank::ProcessId;
-use crate::wait::{Crowd, Patience, Step, spin};
+use crate::wait::{Crowd, Patience, Step};
 
 /// A link to one life of one peer on a network.
 pub(crate) struct NetLink {
@@ -40,9 +40,9 @@ pub(super) struct State {
     pub(super) outbox: VecDeque<Vec<u8>>,
     pub(super) bodies: Bodies,
     /// The mailboxes in which the peer's offers lie.
-    pub(super) announced: HashMap<OfferId, MailboxId>,
+    pub(super) announced: BTreeMap<OfferId, MailboxId>,
     /// Mailboxes of ours to which the peer posted: they are told when it is lost.
-    pub(super) posted_to: HashSet<MailboxId>,
+    pub(super) posted_to: BTreeSet<MailboxId>,
     /// The peer said bye.
     pub(super) has_left: bool,
     /// The link is about to end by our decision: what still comes is ignored.
@@ -79,8 +79,8 @@ impl NetLink {
                 link: Some(link),
                 outbox: hello.iter().map(Frame::to_vec).collect(),
                 bodies: Bodies::default(),
-                announced: HashMap::new(),
-                posted_to: HashSet::new(),
+                announced: BTreeMap::new(),
+                posted_to: BTreeSet::new(),
                 has_left: false,
                 is_condemned: false,
             }),
@@ -156,7 +156,7 @@ impl NetLink {
     /// # Errors
     ///
     /// How the link must end, if the driver refuses what it should take.
-    pub(super) fn serve(&self, driver: &mut impl Driver) -> Result<(), Departure> {
+    pub(super) fn serve(&self, driver: &mut dyn Driver) -> Result<(), Departure> {
         let (mut frames, asked) = {
             let mut state = self.lock();
             let State {
@@ -171,20 +171,37 @@ impl NetLink {
             if bodies.place_wanted(self.peer, link, announced, driver) {
                 self.changed.notify_all();
             }
+            if bodies.pushed.has_unwanted() {
+                bodies.pushed.place_unwanted(self.peer, link, driver);
+            }
             state.transmit();
             let frames = core::mem::take(&mut state.outbox);
             (frames, state.bodies.take_asked())
         };
         let was_full = frames.len() >= OUTBOX_MAX;
+        let to = driver_id(self.peer);
+        let together = frames.len() + asked.len() > 1;
+        if together {
+            driver.gather(to);
+        }
         // Without the state: others post meanwhile, behind what we took.
         while let Some(frame) = frames.front() {
-            match driver.send_frame(driver_id(self.peer), &[IoSlice::new(frame)]) {
+            match driver.send_frame(to, &[IoSlice::new(frame)]) {
                 Ok(()) => drop(frames.pop_front()),
                 // Room is reported; so is the loss of the link.
                 Err(_) => break,
             }
         }
-        let refused = asked.send(self.peer, driver)?;
+        // A pushed body follows its frame, and does not overtake it.
+        let refused = if frames.is_empty() {
+            asked.send(self.peer, driver)
+        } else {
+            Ok(asked)
+        };
+        if together {
+            driver.flush(to);
+        }
+        let refused = refused?;
         if !frames.is_empty() || !refused.is_empty() {
             let mut state = self.lock();
             frames.append(&mut state.outbox);
@@ -199,7 +216,7 @@ impl NetLink {
 
     /// The link is over, and the driver done with all memory lent for it. The mailboxes to tell; `None` if it was over
     /// before.
-    pub(super) fn end(&self, how: Departure) -> Option<(Gone, HashSet<MailboxId>)> {
+    pub(super) fn end(&self, how: Departure) -> Option<(Gone, BTreeSet<MailboxId>)> {
         let mut state = self.lock();
         state.link.take()?.handle_lost();
         let gone = match how {
@@ -226,14 +243,13 @@ impl NetLink {
         mut look: impl FnMut(&mut State) -> Option<T>,
     ) -> Result<T, Expired> {
         let crowd = Crowd::default();
-        let mut patience = Patience::until(deadline, &crowd);
+        let mut patience = Patience::on_network(deadline, &crowd);
         let mut polling = process.start_polling();
         loop {
             process.pump_all();
             if let Some(found) = look(&mut self.lock()) {
                 return Ok(found);
             }
-            spin(patience.quick_looks(), || false);
             match patience.step() {
                 Step::Again => (),
                 Step::Expired(_) => return Err(Expired),

@@ -12,6 +12,7 @@
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
 //! | `post` | posting to a peer |
 //! | `bodies` | memory lent to the driver |
+//! | `pushed` | bodies that are here before their reader |
 //!
 //! # Locks
 //!
@@ -29,6 +30,7 @@ mod engine;
 mod events;
 mod link;
 mod post;
+mod pushed;
 #[cfg(test)]
 mod tests;
 

@@ -118,15 +118,32 @@ impl<'a> Cut<'a> {
         frame
     }
 
-    fn offer_frame(&self, to: MailboxId, stream: StreamId, offer: OfferId) -> Vec<u8> {
-        let header = Frame::Offer {
-            to,
-            stream,
-            offer,
-            body_len: self.body_len,
-            head: &[],
-        }
-        .header();
+    fn offer_frame(
+        &self,
+        to: MailboxId,
+        stream: StreamId,
+        offer: OfferId,
+        pushed: bool,
+    ) -> Vec<u8> {
+        let (body_len, head): (u64, &[u8]) = (self.body_len, &[]);
+        let frame = if pushed {
+            Frame::Push {
+                to,
+                stream,
+                offer,
+                body_len,
+                head,
+            }
+        } else {
+            Frame::Offer {
+                to,
+                stream,
+                offer,
+                body_len,
+                head,
+            }
+        };
+        let header = frame.header();
         let mut frame = Vec::with_capacity(header.len() + self.head_len as usize);
         frame.extend_from_slice(&header);
         self.push_head(&mut frame);
@@ -184,11 +201,11 @@ impl NetLink {
                 let mut state = self.lock();
                 state.transmit();
                 let is_next = state.outbox.is_empty();
-                let paid = is_next.then(|| self.pay(&mut state, to, cut, |_, _| ()));
+                let paid = is_next.then(|| self.pay(&mut state, to, cut, false, |_, _| ()));
                 drop(state);
                 // Nobody else sends while we have the port, so frames queued meanwhile come after this one.
                 if let Some(Some(Ok(_))) = paid {
-                    if !send_now(&mut port.driver, self, to, stream, cut) {
+                    if !send_now(&mut *port.driver, self, to, stream, cut) {
                         let mut state = self.lock();
                         state.outbox.push_front(cut.post_frame(to, stream));
                     }
@@ -217,12 +234,19 @@ impl NetLink {
         let offer = |lending: Lending| {
             let (mut lending, mut offered) = (Some(lending), None);
             self.wait_to_pay(process, to, cut, until, |state, plan| {
-                // Never eager: it is longer than `eager_max`.
-                if let (Plan::Offer(offer), Some(lending)) = (plan, lending.take()) {
-                    let frame = cut.offer_frame(to, stream, offer);
+                let (offer, body) = match plan {
+                    Plan::Offer(offer) => (offer, None),
+                    Plan::Push(offer, body) => (offer, Some(body)),
+                    // It is longer than `eager_max`.
+                    Plan::Eager => return,
+                };
+                if let Some(lending) = lending.take() {
+                    let frame = cut.offer_frame(to, stream, offer, body.is_some());
                     state.outbox.push_back(frame);
                     state.bodies.offer(offer, lending);
                     offered = Some(offer);
+                    body.into_iter()
+                        .for_each(|body| state.bodies.ask(offer, body));
                 }
             })?;
             offered.ok_or_else(|| self.peer_gone())
@@ -259,21 +283,27 @@ impl NetLink {
         mut queue: impl FnMut(&mut State, Plan),
     ) -> Result<Plan, PostError> {
         let rank = self.peer.rank;
-        if let Some(paid) = self.pay(&mut self.lock(), to, cut, &mut queue) {
+        // What is pushed cannot be taken back, so who will not wait for long does not push.
+        let may_push = !matches!(until, Until::Deadline(_)) && self.can_push();
+        if let Some(paid) = self.pay(&mut self.lock(), to, cut, may_push, &mut queue) {
             return paid;
         }
         if let Until::Now = until {
             process.poll_networks();
-            let paid = self.pay(&mut self.lock(), to, cut, &mut queue);
+            let paid = self.pay(&mut self.lock(), to, cut, may_push, &mut queue);
             return paid.unwrap_or(Err(PostError::Busy { rank }));
         }
         let paid = self.wait(process, until.deadline(), |state| {
-            self.pay(state, to, cut, &mut queue)
+            self.pay(state, to, cut, may_push, &mut queue)
         });
         match paid {
             Ok(paid) => paid,
             Err(Expired) => Err(PostError::TimedOut { rank }),
         }
+    }
+
+    fn can_push(&self) -> bool {
+        self.engine.upgrade().is_some_and(|engine| engine.can_push)
     }
 
     /// Pays for a message, if that is possible now. `None`: there are no credits.
@@ -282,6 +312,7 @@ impl NetLink {
         state: &mut State,
         to: MailboxId,
         cut: &Cut<'_>,
+        may_push: bool,
         queue: impl FnOnce(&mut State, Plan),
     ) -> Option<Result<Plan, PostError>> {
         let rank = self.peer.rank;
@@ -294,7 +325,12 @@ impl NetLink {
         if state.outbox.len() >= OUTBOX_MAX {
             return None;
         }
-        match link.post(to, cut.head_len, cut.body_len) {
+        let planned = if may_push {
+            link.post_or_push(to, cut.head_len, cut.body_len)
+        } else {
+            link.post(to, cut.head_len, cut.body_len)
+        };
+        match planned {
             Ok(plan) => {
                 queue(state, plan);
                 Some(Ok(plan))
@@ -314,7 +350,7 @@ impl NetLink {
 
 /// Sends a short message from where it lies. `false` if the driver has no room, or no link any more.
 fn send_now(
-    driver: &mut impl Driver,
+    driver: &mut dyn Driver,
     link: &NetLink,
     to: MailboxId,
     stream: StreamId,

@@ -4,8 +4,6 @@ use std::io::IoSlice;
 use std::sync::{Arc, Barrier, MutexGuard};
 use std::time::{Duration, Instant};
 
-use mizzen_driver::Driver;
-
 use super::engine::{Engine, Port, driver_id};
 use crate::error::{Departure, PostError, RetrieveError, UnpackError};
 use crate::process::Path;
@@ -43,7 +41,7 @@ fn a_link_cut_while_a_body_is_under_way_fails_its_reader_and_its_poster() {
             announced.wait();
             // Rank 1 cannot send the body now.
             cut.wait();
-            let mut place = vec![0u8; 1 << 20];
+            let mut place = vec![0u8; 8 << 20];
             incoming.unpack_cheaper(&mut place[..])?;
             let link = link_to(&deck, 1);
             let outcome = std::thread::scope(|threads| {
@@ -60,7 +58,7 @@ fn a_link_cut_while_a_body_is_under_way_fails_its_reader_and_its_poster() {
             );
         } else {
             let address = deck.fetch("inbox 0")?;
-            let long = vec![7u8; 1 << 20];
+            let long = vec![7u8; 8 << 20];
             std::thread::scope(|threads| {
                 let poster = threads.spawn(|| address.send(&long[..]));
                 announced.wait();
