@@ -1,0 +1,247 @@
+//! What can be wrong with a file, and what to do about each.
+
+use super::excerpt::harmless;
+use crate::limits;
+
+/// What is wrong with a file. Shown, it is what is wrong; [`advice`](Self::advice) is what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// It is not there, or not for us to read.
+    #[error("{0}")]
+    Unreadable(#[source] std::io::Error),
+    /// It is longer than [`limits::FILE`].
+    #[error("the file has more than {} bytes", limits::FILE)]
+    FileTooLong,
+    /// It is not text.
+    #[error("this is not UTF-8 text")]
+    NotText,
+    /// It is not TOML.
+    #[error("{message}")]
+    Syntax {
+        /// What the parser of TOML says.
+        message: String,
+    },
+    /// A key that nothing is known of.
+    #[error("{within} has no `{key}`")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// Where it was found: `the file`, `a network`.
+        within: &'static str,
+        /// The known key that was probably meant.
+        near: Option<&'static str>,
+        /// The keys that are known there.
+        known: &'static [&'static str],
+    },
+    /// `[network]` instead of `[[network]]`.
+    #[error("`network` is a list, and this is one table")]
+    SingleNetwork,
+    /// No network at all.
+    #[error("there is no network")]
+    NoNetwork,
+    /// More than [`limits::NETWORKS`], [`limits::HOSTS`] or [`limits::INTERFACES`].
+    #[error("`{key}` has {count} entries")]
+    TooMany {
+        /// Of what.
+        key: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A network without a name.
+    #[error("this network has no name")]
+    NoName,
+    /// A value of another type than the key has.
+    #[error("`{key}` is {expected}, and this is {found}")]
+    WrongType {
+        /// The key.
+        key: &'static str,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A name that cannot be one.
+    #[error("{name} cannot be the name of a network")]
+    BadName {
+        /// The name, quoted.
+        name: String,
+    },
+    /// Two networks with one name.
+    #[error("two networks are called \"{name}\"; the first is on line {first}")]
+    SameName {
+        /// The name.
+        name: String,
+        /// The line of the first.
+        first: usize,
+    },
+    /// A word where one of few is expected.
+    #[error("{value} is no `{key}`")]
+    UnknownValue {
+        /// The key.
+        key: &'static str,
+        /// The value, quoted.
+        value: String,
+        /// The known value that was probably meant.
+        near: Option<&'static str>,
+        /// The values that are known.
+        known: &'static [&'static str],
+    },
+    /// `hosts = []`, or `interfaces = []`.
+    #[error("`{key}` is empty")]
+    Empty {
+        /// The key.
+        key: &'static str,
+    },
+    /// The same entry twice in a list.
+    #[error("{value} is in `{key}` twice")]
+    Repeated {
+        /// The key.
+        key: &'static str,
+        /// The entry, quoted.
+        value: String,
+    },
+    /// What cannot be the name of a host.
+    #[error("{host} cannot be the name of a host")]
+    BadHost {
+        /// It, quoted.
+        host: String,
+    },
+    /// What is neither the name of an interface nor a subnet.
+    #[error("{interface} is neither the name of an interface nor a subnet")]
+    BadInterface {
+        /// It, quoted.
+        interface: String,
+        /// What to write instead.
+        instead: String,
+    },
+    /// A port that is none.
+    #[error("{port} is not a port")]
+    BadPort {
+        /// It, as written.
+        port: String,
+    },
+    /// What cannot be the name of a provider.
+    #[error("{provider} cannot be the name of a provider")]
+    BadProvider {
+        /// It, quoted.
+        provider: String,
+    },
+    /// A key that belongs to the other driver.
+    #[error("`{key}` is for networks with driver \"{of}\", and this one has \"{driver}\"")]
+    OtherDriver {
+        /// The key.
+        key: &'static str,
+        /// The driver it belongs to.
+        of: &'static str,
+        /// The driver of the network.
+        driver: &'static str,
+    },
+    /// An `ofi` network that is not declared trusted.
+    #[error("a network with driver \"ofi\" carries its data without encryption")]
+    NotTrusted,
+}
+
+impl ErrorKind {
+    /// What to do about it.
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Unreadable(_) => "check the path, and that you may read the file".to_owned(),
+            Self::FileTooLong => {
+                "list fewer hosts: a network without `hosts` has all of them".to_owned()
+            }
+            Self::NotText => "save the file as UTF-8".to_owned(),
+            Self::Syntax { .. } => "see https://toml.io for how TOML is written".to_owned(),
+            Self::UnknownKey {
+                near: Some(near), ..
+            } => format!("did you mean `{near}`?"),
+            Self::UnknownKey { known, .. } => match known {
+                [only] => format!("it has only `{only}` today; remove this"),
+                _ => format!(
+                    "its keys are {}; remove this, or choose one",
+                    list(known, '`')
+                ),
+            },
+            Self::SingleNetwork => "write [[network]], with two brackets on each side".to_owned(),
+            Self::NoNetwork => {
+                "add one; two lines are enough: [[network]], and under it name = \"site\""
+                    .to_owned()
+            }
+            Self::TooMany { most, .. } => format!("at most {most} are allowed; leave some out"),
+            Self::NoName => "add name = \"site\", or what you like to call it".to_owned(),
+            Self::WrongType { expected, .. } => match *expected {
+                "a text" => "write it in quotes".to_owned(),
+                "a list" => "write it in brackets, as in [\"a\", \"b\"]".to_owned(),
+                "a number" => "write it without quotes and without a point".to_owned(),
+                _ => "write [[network]] on a line, and its keys on the lines below".to_owned(),
+            },
+            Self::BadName { .. } => {
+                format!("use 1 to {} of the characters a-z, 0-9 and -", limits::NAME)
+            }
+            Self::SameName { .. } => "give this one another name".to_owned(),
+            Self::UnknownValue {
+                near: Some(near), ..
+            } => format!("did you mean \"{near}\"?"),
+            Self::UnknownValue { known, .. } => format!("write {}", list(known, '"')),
+            Self::Empty { key } => {
+                let all = match *key {
+                    "hosts" => "all hosts are on the network",
+                    _ => "interfaces are chosen by what can be reached",
+                };
+                format!("write what you mean, or leave `{key}` out: then {all}")
+            }
+            Self::Repeated { .. } => "write it once".to_owned(),
+            Self::BadHost { .. } => format!(
+                "write it as in --hosts: 1 to {} characters, no blanks, commas or =, no dash in front",
+                limits::HOST
+            ),
+            Self::BadInterface { instead, .. } => instead.clone(),
+            Self::BadPort { .. } => {
+                "write a whole number from 1 to 65535, or 0 for any that is free".to_owned()
+            }
+            Self::BadProvider { .. } => format!(
+                "write one that `fi_info -l` shows, as in \"tcp;ofi_rxm\": at most {} characters",
+                limits::PROVIDER
+            ),
+            Self::OtherDriver { of, key, .. } => {
+                format!("remove `{key}`, or write driver = \"{of}\"")
+            }
+            Self::NotTrusted => "if nobody else can read or write on this network, add \
+                                 security = \"trusted\"; otherwise use driver = \"tcp\""
+                .to_owned(),
+        }
+    }
+}
+
+/// Text of a file for a sentence of ours: short, and nothing that a terminal acts on.
+pub(crate) fn quote(text: &str) -> String {
+    format!("\"{}\"", shorten(text))
+}
+
+/// As [`quote`], without quotes.
+pub(crate) fn shorten(text: &str) -> String {
+    let mut shown: String = text.chars().take(QUOTED).map(harmless).collect();
+    if text.chars().nth(QUOTED).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// `a`, `b` or `c`.
+fn list(words: &[&str], quote: char) -> String {
+    let mut text = String::new();
+    for (i, word) in words.iter().enumerate() {
+        if i > 0 {
+            text.push_str(if i + 1 == words.len() { " or " } else { ", " });
+        }
+        text.extend([quote]);
+        text.push_str(word);
+        text.push(quote);
+    }
+    text
+}
+
+/// Characters of a value that are shown.
+const QUOTED: usize = 40;

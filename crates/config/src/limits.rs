@@ -1,0 +1,25 @@
+//! How much a file may hold. Checked before anything is kept.
+
+/// Bytes of a file. 64 networks that each list some hundred hosts take a tenth of it.
+pub const FILE: usize = 1 << 20;
+
+/// Networks of a file. A host with eight adapters, in eight clusters.
+pub const NETWORKS: usize = 64;
+
+/// Hosts that a network lists: as many as a job has processes.
+pub const HOSTS: usize = 65_536;
+
+/// Interfaces and subnets that a network lists.
+pub const INTERFACES: usize = 64;
+
+/// Bytes of a network's name.
+pub const NAME: usize = 32;
+
+/// Bytes of a host's name, as in the name system.
+pub const HOST: usize = 255;
+
+/// Bytes of an interface's name: one less than Linux's `IFNAMSIZ`.
+pub const INTERFACE: usize = 15;
+
+/// Bytes of the name of a libfabric provider, with its layers (`verbs;ofi_rxm`).
+pub const PROVIDER: usize = 64;

@@ -1,0 +1,72 @@
+//! A network of the job, as the file describes it.
+
+use std::collections::BTreeSet;
+
+use crate::Interface;
+
+/// A network: what carries messages between some hosts, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Network {
+    /// How it is called. No other network of the file has this name.
+    pub name: String,
+    /// What moves the messages.
+    pub driver: Driver,
+    /// The hosts that are on it.
+    pub hosts: Hosts,
+    /// What to use on each host, in order of preference. Empty: what can be reached.
+    pub interfaces: Vec<Interface>,
+    /// Who can listen.
+    pub security: Security,
+}
+
+/// What moves the messages of a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Driver {
+    /// TCP.
+    Tcp {
+        /// Where processes listen. 0: at a free port.
+        port: u16,
+    },
+    /// libfabric.
+    Ofi {
+        /// The provider. None: libfabric's choice.
+        provider: Option<String>,
+    },
+}
+
+/// The hosts on a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hosts {
+    /// All hosts of the job.
+    All,
+    /// These, and no other.
+    Only(BTreeSet<String>),
+}
+
+/// Who can listen on a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    /// Anybody: messages are encrypted, and each end proves who it is.
+    Tls,
+    /// Nobody else, says the file: messages go in clear.
+    Trusted,
+}
+
+impl Hosts {
+    /// Whether a host is among them.
+    ///
+    /// ```
+    /// use mizzen_config::Hosts;
+    ///
+    /// let pair = Hosts::Only(["a".to_owned(), "b".to_owned()].into());
+    /// assert!(Hosts::All.contains("c") && pair.contains("b") && !pair.contains("c"));
+    /// ```
+    pub fn contains(&self, host: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(hosts) => hosts.contains(host),
+        }
+    }
+}
