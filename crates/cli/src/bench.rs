@@ -34,3 +34,5 @@ mod words;
 pub(crate) use front::bench;
 pub(crate) use options::Bench;
 pub(crate) use side::serve;
+pub(crate) use table::STYLE;
+pub(crate) use words::value;

@@ -9,12 +9,14 @@
 //! | `run.rs`, `run/` | the launcher: its loop, the job it decides about, its links to agents, what it prints |
 //! | `agent.rs`, `agent/` | the agent: its loop, its children, their output, their introductions |
 //! | `bench.rs`, `bench/` | the measurements |
+//! | `doctor.rs`, `doctor/` | whether hosts are ready, and what to do if not |
 //! | `guard.rs` | what ends the processes when even the agent is killed |
 //! | `stream.rs` | frames over the byte stream between launcher and agent |
 //! | `signals.rs` | signals as input, and their names |
 
 mod agent;
 mod bench;
+mod doctor;
 mod guard;
 mod options;
 mod run;
@@ -32,6 +34,12 @@ fn main() -> ExitCode {
         Command::Run(run) => run::run(*run),
         Command::Bench(options) => bench::bench(&options),
         Command::BenchSide { work } => bench::serve(&work).map(|()| ExitCode::SUCCESS),
+        Command::Doctor(options) => doctor::doctor(&options),
+        Command::DoctorSide => doctor::serve().map(|()| ExitCode::SUCCESS),
+        Command::DoctorReadable => {
+            doctor::serve_readable();
+            return ExitCode::SUCCESS;
+        }
         Command::Agent => agent::serve_remote().map(|()| ExitCode::SUCCESS),
         Command::Guard => {
             guard::serve();

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use mizzen_proto::boot::{MAX_HOST, MAX_PROCESSES, OnDeath};
 
 use crate::bench::Bench;
+use crate::doctor::Doctor;
 
 /// Starts and watches parallel programs.
 #[derive(Debug, Parser)]
@@ -22,12 +23,19 @@ pub(crate) enum Command {
     /// Start a program as several processes, and wait for all of them.
     Run(Box<Run>),
     Bench(Box<Bench>),
+    Doctor(Box<Doctor>),
     /// Take part in a measurement. Run by `mizzen bench`.
     #[command(hide = true)]
     BenchSide {
         /// What to do, as JSON.
         work: String,
     },
+    /// Look at one host. Run by `mizzen doctor` through the remote shell.
+    #[command(hide = true)]
+    DoctorSide,
+    /// Let another process read this one's memory. Run by the sides of `mizzen doctor`.
+    #[command(hide = true)]
+    DoctorReadable,
     /// Start the processes of one host. Run by `mizzen run` through the remote shell.
     #[command(hide = true)]
     Agent,
@@ -58,7 +66,7 @@ pub(crate) struct Run {
     #[arg(
         long,
         value_name = "COMMAND",
-        default_value = "ssh -o BatchMode=yes {host}"
+        default_value = DEFAULT_REMOTE_SHELL
     )]
     pub(crate) remote_shell: String,
 
@@ -107,38 +115,12 @@ pub(crate) struct Host {
 impl Run {
     /// Checks what the types cannot say.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        ensure!(
-            self.remote_shell.split_whitespace().next().is_some(),
-            "the remote shell is empty; give a command such as --remote-shell 'ssh {{host}}'"
-        );
-        Ok(())
+        check_remote_shell(&self.remote_shell)
     }
 
     /// The hosts, as far as there are processes for them; none: this one, without a remote shell.
     pub(crate) fn hosts(&self) -> anyhow::Result<Vec<Host>> {
-        let mut hosts: Vec<Host> = Vec::new();
-        for text in &self.hosts {
-            let (name, bind) = text.split_once('=').unwrap_or((text, ""));
-            // A leading dash would be an option to the remote shell.
-            let odd = |c: char| c.is_whitespace() || c.is_control();
-            if name.is_empty()
-                || name.starts_with('-')
-                || name.contains(odd)
-                || text.len() > MAX_HOST
-            {
-                bail!(
-                    "{text:?} is not the name of a host; give --hosts h1,h2 or --hosts h1=10.0.0.1,h2=10.0.0.2"
-                );
-            }
-            ensure!(
-                hosts.iter().all(|host| host.name != name),
-                "host {name} is named twice; name it once: processes are dealt evenly"
-            );
-            hosts.push(Host {
-                name: name.to_owned(),
-                bind: bind.to_owned(),
-            });
-        }
+        let mut hosts = parse_hosts(&self.hosts)?;
         hosts.truncate(self.processes as usize);
         Ok(hosts)
     }
@@ -152,12 +134,48 @@ impl Run {
     }
 }
 
+/// Checks that there is a command to run others with.
+pub(crate) fn check_remote_shell(shell: &str) -> anyhow::Result<()> {
+    ensure!(
+        shell.split_whitespace().next().is_some(),
+        "the remote shell is empty; give a command such as --remote-shell 'ssh {{host}}'"
+    );
+    Ok(())
+}
+
+/// The hosts of `--hosts`.
+pub(crate) fn parse_hosts(texts: &[String]) -> anyhow::Result<Vec<Host>> {
+    let mut hosts: Vec<Host> = Vec::new();
+    for text in texts {
+        let (name, bind) = text.split_once('=').unwrap_or((text, ""));
+        // A leading dash would be an option to the remote shell.
+        let odd = |c: char| c.is_whitespace() || c.is_control();
+        if name.is_empty() || name.starts_with('-') || name.contains(odd) || text.len() > MAX_HOST {
+            bail!(
+                "{text:?} is not the name of a host; give --hosts h1,h2 or --hosts h1=10.0.0.1,h2=10.0.0.2"
+            );
+        }
+        ensure!(
+            hosts.iter().all(|host| host.name != name),
+            "host {name} is named twice; name it once: processes are dealt evenly"
+        );
+        hosts.push(Host {
+            name: name.to_owned(),
+            bind: bind.to_owned(),
+        });
+    }
+    Ok(hosts)
+}
+
 fn processes(text: &str) -> Result<u32, String> {
     let count = text.parse().ok();
     count
         .filter(|count| (1..=MAX_PROCESSES).contains(count))
         .ok_or_else(|| format!("-n must be a whole number from 1 to {MAX_PROCESSES}"))
 }
+
+/// Asks for nothing: there is nobody to answer.
+pub(crate) const DEFAULT_REMOTE_SHELL: &str = "ssh -o BatchMode=yes {host}";
 
 /// A process that fails at once, again and again, is started some hundred times a second: this ends it within a minute
 /// or so, and is far beyond what a long job loses.

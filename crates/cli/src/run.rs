@@ -21,7 +21,8 @@ use crate::options::{Host, Run};
 use crate::signals::{self, Signals};
 use crate::stream::Other;
 use job::{Action, Job};
-use links::{Link, Phase};
+use links::Phase;
+pub(crate) use links::{Link, quote};
 use printer::{Label, Printer};
 
 /// Runs a job to its end, and returns its exit code.
@@ -91,7 +92,7 @@ impl Launcher {
             links.push(if local {
                 Link::local(host.name)?
             } else {
-                Link::remote(host.name, &options.remote_shell, &agent_path)?
+                Link::remote(host.name, &options.remote_shell, &agent_path, "agent")?
             });
         }
         let deadline = Some(Instant::now() + START_TIMEOUT);
@@ -472,7 +473,7 @@ fn starts(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Option
     Ok(starts)
 }
 
-fn this_host() -> Host {
+pub(crate) fn this_host() -> Host {
     let name = rustix::system::uname()
         .nodename()
         .to_string_lossy()

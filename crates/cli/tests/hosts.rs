@@ -4,63 +4,7 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use common::{Job, Script, mizzen, output, sorted_lines, text};
-
-/// Two namespaces, joined by a cable. Removed at the end.
-pub(crate) struct Namespaces {
-    names: [String; 2],
-}
-
-impl Namespaces {
-    fn new() -> Option<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let id = format!(
-            "{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
-        let namespaces = Self {
-            names: [format!("mza-{id}"), format!("mzb-{id}")],
-        };
-        let [a, b] = &namespaces.names;
-        let made = ip(&["netns", "add", a])
-            && ip(&["netns", "add", b])
-            && ip(&[
-                "link", "add", "mz0", "netns", a, "type", "veth", "peer", "name", "mz0", "netns", b,
-            ])
-            && ip(&["-n", a, "addr", "add", "10.77.0.1/24", "dev", "mz0"])
-            && ip(&["-n", b, "addr", "add", "10.77.0.2/24", "dev", "mz0"])
-            && ip(&["-n", a, "link", "set", "mz0", "up"])
-            && ip(&["-n", b, "link", "set", "mz0", "up"]);
-        if !made {
-            eprintln!("skipped: network namespaces cannot be made here");
-        }
-        made.then_some(namespaces)
-    }
-
-    fn hosts(&self) -> String {
-        format!("{}=10.77.0.1,{}=10.77.0.2", self.names[0], self.names[1])
-    }
-}
-
-impl Drop for Namespaces {
-    fn drop(&mut self) {
-        for name in &self.names {
-            ip(&["netns", "del", name]);
-        }
-    }
-}
-
-fn ip(args: &[&str]) -> bool {
-    Command::new("ip")
-        .args(args)
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
-}
+use common::{Job, Namespaces, Script, mizzen, output, sorted_lines, text};
 
 const IN_NAMESPACE: &str = "ip netns exec {host}";
 

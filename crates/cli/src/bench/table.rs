@@ -50,7 +50,7 @@ pub(crate) fn table(figures: &[Figures]) -> String {
 }
 
 /// Lines above, below, and under the header.
-const STYLE: TableStyle = TableStyle::new()
+pub(crate) const STYLE: TableStyle = TableStyle::new()
     .top_border(LINE)
     .header_separator(LINE)
     .bottom_border(LINE);

@@ -68,8 +68,13 @@ impl Link {
         })
     }
 
-    /// Runs an agent on another host.
-    pub(crate) fn remote(host: String, shell: &str, agent_path: &Path) -> anyhow::Result<Self> {
+    /// Runs this command on another host, as `role`: an agent, or what else speaks in frames.
+    pub(crate) fn remote(
+        host: String,
+        shell: &str,
+        agent_path: &Path,
+        role: &str,
+    ) -> anyhow::Result<Self> {
         let words: Vec<OsString> = shell
             .split_whitespace()
             .map(|word| word.replace("{host}", &host).into())
@@ -77,11 +82,21 @@ impl Link {
         let (program, args) = words.split_first().context("the remote shell is empty")?;
         let shown = shell.replace("{host}", &host);
         let mut command = Command::new(program);
-        signals::unblock_in(&mut command);
+        command.args(args).arg(agent_path).arg(role);
+        Self::child(host, shown, &mut command)
+    }
+
+    /// Runs this command as `role` on this host, as a process of its own.
+    pub(crate) fn here(host: String, role: &str) -> anyhow::Result<Self> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("mizzen").arg(role);
+        Self::child(host, format!("mizzen {role}"), &mut command)
+    }
+
+    /// `shown` is how a user knows the command.
+    fn child(host: String, shown: String, command: &mut Command) -> anyhow::Result<Self> {
+        signals::unblock_in(command);
         let mut child = command
-            .args(args)
-            .arg(agent_path)
-            .arg("agent")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -169,3 +169,61 @@ impl Drop for Script {
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
+
+/// Two namespaces, joined by a cable. Removed at the end.
+pub struct Namespaces {
+    pub names: [String; 2],
+}
+
+impl Namespaces {
+    pub fn new() -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let id = format!(
+            "{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let namespaces = Self {
+            names: [format!("mza-{id}"), format!("mzb-{id}")],
+        };
+        let [a, b] = &namespaces.names;
+        let made = ip(&["netns", "add", a])
+            && ip(&["netns", "add", b])
+            && ip(&[
+                "link", "add", "mz0", "netns", a, "type", "veth", "peer", "name", "mz0", "netns", b,
+            ])
+            && ip(&["-n", a, "addr", "add", "10.77.0.1/24", "dev", "mz0"])
+            && ip(&["-n", b, "addr", "add", "10.77.0.2/24", "dev", "mz0"])
+            && ip(&["-n", a, "link", "set", "mz0", "up"])
+            && ip(&["-n", b, "link", "set", "mz0", "up"]);
+        if !made {
+            eprintln!("skipped: network namespaces cannot be made here");
+        }
+        made.then_some(namespaces)
+    }
+
+    pub fn hosts(&self) -> String {
+        format!("{}=10.77.0.1,{}=10.77.0.2", self.names[0], self.names[1])
+    }
+
+    /// Lets the second send nothing back: packets to the first have no way.
+    pub fn cut(&self) {
+        assert!(ip(&["-n", &self.names[1], "route", "flush", "dev", "mz0"]));
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.names {
+            ip(&["netns", "del", name]);
+        }
+    }
+}
+
+fn ip(args: &[&str]) -> bool {
+    Command::new("ip")
+        .args(args)
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}

@@ -1,0 +1,31 @@
+//! `mizzen doctor`: what to know about the hosts before blaming the program.
+//!
+//! The front end starts a side on each host, by the means with which `mizzen run` starts agents, and asks: what is it like
+//! there, what time is it, whom can you connect to? What the sides answer is compared, judged and shown. Where to look:
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `options.rs` | what the user may ask for |
+//! | `front.rs`, `talk.rs` | the front end: what it asks in which order; asking several sides at once |
+//! | `side.rs`, `reach.rs` | a side: answering; listening, and connecting to others |
+//! | `probe.rs`, `probe/` | what is looked at on a host, one subject a file |
+//! | `report.rs`, `wire.rs` | what is said between them, and as which bytes |
+//! | `examined.rs`, `between.rs` | all that was found; what shows only when hosts are compared |
+//! | `show.rs` | the result as text and as JSON |
+
+mod between;
+mod examined;
+mod front;
+mod options;
+mod probe;
+mod reach;
+mod report;
+mod show;
+mod side;
+mod talk;
+mod wire;
+
+pub(crate) use front::doctor;
+pub(crate) use options::Doctor;
+pub(crate) use probe::serve_readable;
+pub(crate) use side::serve;
