@@ -300,6 +300,35 @@ fn two_namespaces_are_two_hosts() {
 }
 
 #[test]
+fn a_bridge_within_each_host_is_noted() {
+    let Some(namespaces) = Namespaces::new() else {
+        return;
+    };
+    if !namespaces.add_bridges() {
+        return;
+    }
+    let hosts = namespaces.names.join(",");
+    let (said, code) = json(&["--hosts", &hosts, "--remote-shell", "ip netns exec {host}"]);
+    assert_eq!(code, 0, "{said}");
+    let remarks = said["remarks"].as_array().unwrap();
+    let about = |what: &str| {
+        let found = remarks.iter().find(|remark| remark["what"] == what);
+        found.unwrap_or_else(|| panic!("nothing about {what}: {said}"))
+    };
+    assert_eq!(about("interface docker0")["verdict"], "note");
+    // Each has the address itself, and finds nobody there, or not the one it looks for.
+    for (name, address) in namespaces.names.iter().zip(["10.77.0.1", "10.77.0.2"]) {
+        let remark = about(&format!("connecting to {name}"));
+        let advice = remark["advice"].as_str().unwrap();
+        assert!(advice.contains("172.17.0.1 (docker0): refused"), "{advice}");
+        assert!(
+            advice.contains(&format!("--hosts {name}={address}")),
+            "{advice}"
+        );
+    }
+}
+
+#[test]
 fn a_cable_that_is_cut_is_bad() {
     let Some(namespaces) = Namespaces::new() else {
         return;

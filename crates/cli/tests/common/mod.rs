@@ -206,6 +206,20 @@ impl Namespaces {
         format!("{}=10.77.0.1,{}=10.77.0.2", self.names[0], self.names[1])
     }
 
+    /// Gives each a bridge such as container engines make: all hosts have the same.
+    pub fn add_bridges(&self) -> bool {
+        let made = self.names.iter().all(|name| {
+            ip(&["-n", name, "link", "add", "docker0", "type", "bridge"])
+                && ip(&["-n", name, "addr", "add", "172.17.0.1/16", "dev", "docker0"])
+                && ip(&["-n", name, "link", "set", "docker0", "up"])
+                && ip(&["-n", name, "link", "set", "lo", "up"])
+        });
+        if !made {
+            eprintln!("skipped: bridges cannot be made here");
+        }
+        made
+    }
+
     /// Lets the second send nothing back: packets to the first have no way.
     pub fn cut(&self) {
         assert!(ip(&["-n", &self.names[1], "route", "flush", "dev", "mz0"]));
