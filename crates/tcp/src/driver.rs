@@ -403,11 +403,16 @@ impl TcpDriver {
         }
     }
 
-    /// Makes the wakeup say whether there is something left to do, now or later.
-    fn settle(&mut self) {
+    /// Makes the wakeup say whether there is something left to do now.
+    fn ring_if_busy(&mut self) {
         if !self.events.is_empty() || !self.turns.is_empty() || self.has_callers {
             self.poller.ring();
         }
+    }
+
+    /// Makes the wakeup say whether there is something left to do, now or later.
+    fn settle(&mut self) {
+        self.ring_if_busy();
         let deadline = self.next_deadline();
         self.poller.arm(deadline);
     }
@@ -526,7 +531,8 @@ impl Driver for TcpDriver {
         sink: &mut dyn FnMut(Event<'_>),
     ) -> Result<usize, DriverError> {
         let mut reported = 0;
-        if !self.look_at_hot() {
+        let all = !self.look_at_hot();
+        if all {
             self.handle_network()
                 .map_err(|cause| DriverError { cause })?;
         }
@@ -541,7 +547,11 @@ impl Driver for TcpDriver {
             }
         }
         self.report(budget, &mut reported, sink);
-        self.settle();
+        if all {
+            self.settle();
+        } else {
+            self.ring_if_busy();
+        }
         Ok(reported)
     }
 }

@@ -234,7 +234,7 @@ impl Places {
             let lanes = self.lanes.borrow().len();
             let outcome = self
                 .end_turn(process, core, reach)
-                .or_else(|| self.poll_hot(process, core))
+                .or_else(|| self.poll_hot(process, core, reach))
                 .or_else(|| self.poll_others(process, core, reach));
             // When a lane has ended, another one was moved to its place and may have been passed over.
             if outcome.is_some() || self.lanes.borrow().len() >= lanes {
@@ -297,7 +297,7 @@ impl Places {
     }
 
     #[inline]
-    fn poll_hot(&self, process: &Arc<Process>, core: &Arc<Core>) -> Option<Outcome> {
+    fn poll_hot(&self, process: &Arc<Process>, core: &Arc<Core>, reach: Reach) -> Option<Outcome> {
         match self.hot.get() {
             Place::Lane(index) => self.poll_lane(core, index),
             // What is queued came before what is in the lane.
@@ -309,7 +309,10 @@ impl Places {
                 None => self.poll_link(process, core, index),
             },
             Place::Network => self.poll_queue(core).or_else(|| {
-                process.poll_networks();
+                match reach {
+                    Reach::Some => process.watch_networks(),
+                    Reach::All => process.poll_networks(),
+                }
                 self.poll_queue(core)
             }),
         }

@@ -76,6 +76,8 @@ pub(super) struct Failures {
 /// Events taken from the driver in one turn: enough to empty a socket buffer of short frames, few enough that the port
 /// is soon free.
 const BUDGET: usize = 64;
+/// How often a waiting thread looks at the network at a time: about a microsecond long.
+const LOOKS: u32 = 4;
 /// Messages up to here are copied rather than pushed, where they can be.
 const COPIED: usize = 32 * 1024;
 /// How long the engine's thread leaves the network to others before it looks whether they are still there. A thread that
@@ -210,8 +212,17 @@ impl Engine {
 
     /// Moves what can be moved, unless another thread is doing it.
     pub(crate) fn pump(&self, process: Option<&Arc<Process>>) {
+        self.look(process, 1);
+    }
+
+    /// The same for a thread that waits: looks a few times before it goes on to other things.
+    pub(crate) fn watch(&self, process: &Arc<Process>) {
+        self.look(Some(process), LOOKS);
+    }
+
+    fn look(&self, process: Option<&Arc<Process>>, looks: u32) {
         if let Some(mut port) = self.try_port() {
-            self.turn(&mut port, process);
+            self.turn(&mut port, process, looks);
             self.release(port, process);
         }
     }
@@ -348,9 +359,15 @@ impl Engine {
         }
     }
 
-    fn turn(&self, port: &mut Port, process: Option<&Arc<Process>>) {
+    fn turn(&self, port: &mut Port, process: Option<&Arc<Process>>, looks: u32) {
         let Port { driver, later } = port;
-        let polled = driver.poll(BUDGET, &mut |event| self.handle(process, later, event));
+        let mut polled = Ok(0);
+        for _ in 0..looks {
+            polled = driver.poll(BUDGET, &mut |event| self.handle(process, later, event));
+            if !matches!(polled, Ok(0)) {
+                break;
+            }
+        }
         if polled.is_err() {
             let all = self.all_links().into_iter();
             later
@@ -381,6 +398,9 @@ impl Engine {
     }
 
     fn do_later(&self, port: &mut Port, process: Option<&Arc<Process>>) {
+        if port.later.refuse.is_empty() && port.later.end.is_empty() {
+            return;
+        }
         for peer in port.later.refuse.drain(..) {
             port.driver.disconnect(driver_id(peer));
         }
@@ -495,7 +515,7 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
         let process = engine.process.upgrade();
         match engine.try_port() {
             Some(mut port) => {
-                engine.turn(&mut port, process.as_ref());
+                engine.turn(&mut port, process.as_ref(), 1);
                 engine.release(port, process.as_ref());
             }
             // Whoever has it sees to the network; look again when it is likely done.

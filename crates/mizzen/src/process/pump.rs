@@ -34,6 +34,14 @@ impl Process {
         }
     }
 
+    /// The same for a thread that waits for something from there.
+    #[inline]
+    pub(crate) fn watch_networks(self: &Arc<Self>) {
+        if let Some(engine) = self.engine.get() {
+            engine.watch(self);
+        }
+    }
+
     /// Says that the calling thread polls networks all the time until it drops what this returns.
     #[inline]
     pub(crate) fn start_polling(&self) -> Option<Polling<'_>> {
