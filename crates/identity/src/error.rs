@@ -1,0 +1,116 @@
+//! What can go wrong, by operation.
+
+use crate::identity::{Identity, MAX_CLUSTER, MAX_URI};
+use crate::verifier::{MAX_CHAIN, MAX_CHAIN_BYTES};
+
+/// Why a text or its parts are no identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It has too many bytes to be one.
+    #[error("the identity has more than {MAX_URI} bytes")]
+    TooLong,
+    /// It does not begin with `mizzen://`.
+    #[error("the identity does not begin with mizzen://")]
+    Scheme,
+    /// It has not four parts.
+    #[error("the identity is not mizzen://cluster/job/rank/incarnation")]
+    Fields,
+    /// The name of the cluster is not one. Choose another.
+    #[error("a cluster's name has 1 to {MAX_CLUSTER} of a-z, 0-9 and, not at its ends, -")]
+    Cluster,
+    /// The job is not 32 hexadecimal digits in lower case.
+    #[error("the job of the identity is not 32 hexadecimal digits")]
+    Job,
+    /// The rank is not a decimal number of 32 bits.
+    #[error("the rank of the identity is not a number")]
+    Rank,
+    /// The incarnation is not a decimal number of 32 bits.
+    #[error("the incarnation of the identity is not a number")]
+    Incarnation,
+}
+
+/// Why an authority could not be made, read or used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AuthorityError {
+    /// The cluster has a name that is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The bytes are no authority's secret. Launcher and agent differ, or something changed the bytes between them.
+    #[error("the authority's secret is damaged; launcher and agents must be of the same version")]
+    Secret,
+    /// The request is not a public key signed by its private key. Certify nothing, and distrust who sent it.
+    #[error("the request for a certificate does not prove possession of its key")]
+    Request,
+    /// The identity is of another cluster or job than this authority's.
+    #[error("{0} is not a process of this authority's job")]
+    NotOurs(Identity),
+    /// The clock, or the lifetime asked for, is outside of what a certificate can say.
+    #[error("the certificate's time cannot be expressed; check this host's clock")]
+    Time,
+    /// The cryptographic library refused. It has no reason to: memory or random numbers may be missing.
+    #[error("the cryptographic library could not make or use a key; check this host's memory")]
+    Crypto,
+}
+
+/// Why credentials could not be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialsError {
+    /// The cryptographic library refused. It has no reason to: memory or random numbers may be missing.
+    #[error("the cryptographic library could not make or use a key; check this host's memory")]
+    Crypto,
+    /// The authority's certificate cannot be read.
+    #[error("the certificate of the job's authority cannot be read; ask the agent again")]
+    Authority,
+    /// The certificate is of another key.
+    #[error("the certificate is of another key than this process's; ask the agent again")]
+    OtherKey,
+    /// The certificate is not one of the authority, or not at this time.
+    #[error(
+        "the certificate is not valid under the job's authority ({0}); compare the hosts' clocks"
+    )]
+    Invalid(String),
+    /// The certificate names nobody.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+}
+
+/// Why a peer is not one of ours, after its certificate's signature and time were found right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityError {
+    /// It showed no certificate.
+    #[error("the peer showed no certificate")]
+    Missing,
+    /// It showed more certificates than anybody needs.
+    #[error(
+        "the peer showed {certificates} certificates of {bytes} bytes; {MAX_CHAIN} of {MAX_CHAIN_BYTES} are allowed"
+    )]
+    Chain {
+        /// How many.
+        certificates: usize,
+        /// How long together.
+        bytes: usize,
+    },
+    /// What it showed is no certificate.
+    #[error("the peer's certificate cannot be read")]
+    Unreadable,
+    /// The certificate has none, several, or other names than one identity.
+    #[error("the peer's certificate has not exactly one identity")]
+    NotOneName,
+    /// The one name is no identity.
+    #[error("the peer's certificate has a malformed identity: {0}")]
+    Name(#[from] NameError),
+    /// It is of another cluster.
+    #[error("{peer} is of another cluster than this process's, {ours:?}")]
+    OtherCluster {
+        /// Who it is.
+        peer: Identity,
+        /// Our cluster.
+        ours: String,
+    },
+    /// It is of another job.
+    #[error("{0} is of another job than this process's")]
+    OtherJob(Identity),
+    /// It does not speak our protocol, or the handshake is not complete.
+    #[error("the peer did not agree to speak mizzen/1 over TLS 1.3")]
+    Protocol,
+}

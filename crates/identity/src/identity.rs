@@ -1,0 +1,144 @@
+//! Names of processes: cluster, job, rank and incarnation, as a value and as a URI.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::NameError;
+
+/// The longest name of a cluster: a DNS label (RFC 1035).
+pub const MAX_CLUSTER: usize = 63;
+
+/// The longest URI of an identity.
+pub const MAX_URI: usize = SCHEME.len() + MAX_CLUSTER + 1 + 32 + 1 + 10 + 1 + 10;
+
+const SCHEME: &str = "mizzen://";
+
+/// Which process of which job: one life of it.
+///
+/// Its text is `mizzen://<cluster>/<job, 32 hexadecimal digits>/<rank>/<incarnation>`, and there is one text for each
+/// identity: lower case, no leading zeros, nothing before or after.
+///
+/// ```
+/// use mizzen_identity::Identity;
+///
+/// let identity: Identity = "mizzen://local/000102030405060708090a0b0c0d0e0f/3/0".parse()?;
+/// assert_eq!(identity.cluster(), "local");
+/// assert_eq!(identity.job()[15], 15);
+/// assert_eq!((identity.rank(), identity.incarnation()), (3, 0));
+/// assert!("mizzen://local/000102030405060708090a0b0c0d0e0f/03/0".parse::<Identity>().is_err());
+/// # Ok::<(), mizzen_identity::NameError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Identity {
+    cluster: String,
+    job: [u8; 16],
+    rank: u32,
+    incarnation: u32,
+}
+
+impl Identity {
+    /// Names a process.
+    ///
+    /// # Errors
+    ///
+    /// [`NameError::Cluster`] if the cluster's name has not 1 to [`MAX_CLUSTER`] of `a-z`, `0-9` and, between others, `-`.
+    pub fn new(
+        cluster: &str,
+        job: [u8; 16],
+        rank: u32,
+        incarnation: u32,
+    ) -> Result<Self, NameError> {
+        check_cluster(cluster)?;
+        Ok(Self {
+            cluster: cluster.to_owned(),
+            job,
+            rank,
+            incarnation,
+        })
+    }
+
+    /// The cluster whose launcher started it.
+    pub fn cluster(&self) -> &str {
+        &self.cluster
+    }
+
+    /// The job, by its random number; the most significant byte comes first.
+    pub fn job(&self) -> [u8; 16] {
+        self.job
+    }
+
+    /// Which process of the job.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Which life of it: 0, then one more with each restart.
+    pub fn incarnation(&self) -> u32 {
+        self.incarnation
+    }
+}
+
+impl FromStr for Identity {
+    type Err = NameError;
+
+    fn from_str(uri: &str) -> Result<Self, NameError> {
+        if uri.len() > MAX_URI {
+            return Err(NameError::TooLong);
+        }
+        let path = uri.strip_prefix(SCHEME).ok_or(NameError::Scheme)?;
+        let mut fields = path.split('/');
+        let mut field = || fields.next().ok_or(NameError::Fields);
+        let (cluster, job, rank, incarnation) = (field()?, field()?, field()?, field()?);
+        if fields.next().is_some() {
+            return Err(NameError::Fields);
+        }
+        let job = parse_job(job).ok_or(NameError::Job)?;
+        let rank = parse_number(rank).ok_or(NameError::Rank)?;
+        let incarnation = parse_number(incarnation).ok_or(NameError::Incarnation)?;
+        Self::new(cluster, job, rank, incarnation)
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let job = u128::from_be_bytes(self.job);
+        let Self { cluster, rank, .. } = self;
+        write!(
+            f,
+            "{SCHEME}{cluster}/{job:032x}/{rank}/{}",
+            self.incarnation
+        )
+    }
+}
+
+/// The URI: sixteen numbers of a job help nobody.
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({self})")
+    }
+}
+
+pub(crate) fn check_cluster(name: &str) -> Result<(), NameError> {
+    let allowed = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    let inside = !name.starts_with('-') && !name.ends_with('-');
+    if (1..=MAX_CLUSTER).contains(&name.len()) && inside && name.as_bytes().iter().all(allowed) {
+        Ok(())
+    } else {
+        Err(NameError::Cluster)
+    }
+}
+
+fn parse_job(text: &str) -> Option<[u8; 16]> {
+    let lower_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if text.len() != 32 || !text.as_bytes().iter().all(lower_hex) {
+        return None;
+    }
+    u128::from_str_radix(text, 16).ok().map(u128::to_be_bytes)
+}
+
+/// A number as `Display` writes it: the parser of the standard library takes a sign and leading zeros, too.
+fn parse_number(text: &str) -> Option<u32> {
+    let digits = text.as_bytes().iter().all(u8::is_ascii_digit);
+    let canonical = text == "0" || !text.starts_with('0');
+    (digits && canonical).then(|| text.parse().ok()).flatten()
+}

@@ -1,0 +1,57 @@
+//! Who a process is, proved to processes of other hosts.
+//!
+//! The launcher makes an [`Authority`] for the job and gives its [`Secret`] to the agents, and to nobody else. A process
+//! makes its own [`Keys`], whose private half never leaves it, and asks the agent of its host for a certificate. The agent
+//! decides whose [`Identity`] goes into it: cluster, job, rank and incarnation, as one URI. With it, the process has
+//! [`Credentials`]: the settings of TLS 1.3 connections on which both sides prove who they are.
+//!
+//! All cryptography of the runtime is here, and no other crate of ours is used: nothing here opens a socket, reads a file
+//! or keeps a secret in a form that is printed.
+//!
+//! ```
+//! use std::time::SystemTime;
+//! use mizzen_identity::{Authority, Credentials, Identity, Keys, LIFETIME};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The launcher, and an agent that got the secret.
+//! let job = [7; 16];
+//! let secret = Authority::new("local", job)?.to_secret();
+//! let agent = Authority::from_secret(secret.as_bytes())?;
+//!
+//! // The process asks, the agent certifies.
+//! let keys = Keys::generate()?;
+//! let identity = Identity::new("local", job, 3, 0)?;
+//! let certificate = agent.certify(&keys.request(), &identity, SystemTime::now(), LIFETIME)?;
+//! let credentials = Credentials::new(keys, certificate, agent.certificate().to_vec())?;
+//!
+//! assert_eq!(credentials.identity().to_string(), format!("mizzen://local/{}/3/0", "07".repeat(16)));
+//! let _ = (credentials.client_config(), credentials.server_config());
+//! # Ok(())
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod authority;
+mod credentials;
+mod error;
+mod identity;
+mod keys;
+mod secret;
+mod settings;
+mod verifier;
+
+pub use authority::{Authority, CLOCK_SKEW, LIFETIME};
+pub use credentials::Credentials;
+pub use error::{AuthorityError, CredentialsError, IdentityError, NameError};
+pub use identity::{Identity, MAX_CLUSTER, MAX_URI};
+pub use keys::{Keys, REQUEST_LENGTH};
+pub use secret::{MAX_SECRET, Secret};
+pub use settings::{ALPN, server_name};
+pub use verifier::{MAX_CHAIN, MAX_CHAIN_BYTES};
+
+/// The longest certificate of an authority or a process, in bytes. They have about 400; the longest cluster's name adds 126.
+pub const MAX_CERTIFICATE: usize = 1024;
+
+#[cfg(test)]
+mod tests;
