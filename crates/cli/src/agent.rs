@@ -5,6 +5,7 @@
 //! launcher is gone, so is the job: everything is killed.
 
 mod broker;
+mod certifier;
 mod children;
 mod output;
 mod spawn;
@@ -358,6 +359,12 @@ impl Agent {
                         self.link.send(&FromAgent::Waiting { rank, text });
                     }
                 }
+                FromProcess::Certify { request } => {
+                    if let Err(error) = self.children.certify(rank, &request) {
+                        let text = sentence(&error);
+                        self.link.send(&FromAgent::Error { text });
+                    }
+                }
                 FromProcess::Reach { rank: target } => {
                     if self.broker.handle_reach(rank, target, &mut self.children)
                         == broker::Ask::Launcher
@@ -447,7 +454,10 @@ impl Link {
         loop {
             self.flush();
             match self.stream.next(ToAgent::decode) {
-                Ok(Some(ToAgent::Start(start))) => return Ok(Some(start)),
+                Ok(Some(ToAgent::Start(start))) => {
+                    self.stream.forget_taken();
+                    return Ok(Some(start));
+                }
                 // Ended before it began.
                 Ok(Some(ToAgent::Stop)) => return Ok(None),
                 Ok(Some(_)) => {}

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `options.rs` | what the user may ask for |
 //! | `run.rs`, `run/` | the launcher: its loop, the job it decides about, its links to agents, what it prints |
-//! | `agent.rs`, `agent/` | the agent: its loop, its children, their output, their introductions |
+//! | `agent.rs`, `agent/` | the agent: its loop, its children, their output, their introductions, their certificates |
 //! | `bench.rs`, `bench/` | the measurements |
 //! | `doctor.rs`, `doctor/` | whether hosts are ready, and what to do if not |
 //! | `guard.rs` | what ends the processes when even the agent is killed |

@@ -74,6 +74,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "PATH")]
     pub(crate) agent_path: Option<PathBuf>,
 
+    /// The name of this cluster, in what processes prove of themselves to other hosts.
+    #[arg(long, value_name = "NAME", default_value = "local", value_parser = cluster)]
+    pub(crate) cluster: String,
+
     /// Print the lines of the processes as they are, without `[rank]` before them.
     #[arg(long)]
     pub(crate) no_label: bool,
@@ -134,6 +138,7 @@ impl Run {
     }
 }
 
+<<<<<<< HEAD
 /// Checks that there is a command to run others with.
 pub(crate) fn check_remote_shell(shell: &str) -> anyhow::Result<()> {
     ensure!(
@@ -165,6 +170,11 @@ pub(crate) fn parse_hosts(texts: &[String]) -> anyhow::Result<Vec<Host>> {
         });
     }
     Ok(hosts)
+=======
+fn cluster(text: &str) -> Result<String, mizzen_identity::NameError> {
+    mizzen_identity::Identity::new(text, [0; 16], 0, 0)
+        .map(|identity| identity.cluster().to_owned())
+>>>>>>> 5c65223 (boot: certify processes instead of sharing a token)
 }
 
 fn processes(text: &str) -> Result<u32, String> {

@@ -13,7 +13,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use mizzen_proto::boot::{AGENT_FD, FromAgent, Start, Stream, ToAgent, VERSION};
+use mizzen_identity::Authority;
+use mizzen_proto::boot::{AGENT_FD, FromAgent, Secret, Start, Stream, ToAgent, VERSION};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
@@ -37,6 +38,13 @@ pub(crate) fn run(options: Run) -> anyhow::Result<ExitCode> {
     };
     let launcher = Launcher::start(&options, hosts, signals, Printer::new(label))?;
     Ok(ExitCode::from(launcher.serve()?))
+}
+
+/// Hides what this process knows from others of the same user, among them those of the job, and from core dumps.
+pub(crate) fn hide_memory() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    // The kernel refuses nobody this.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 /// Prints a sentence of ours, before there is a printer.
@@ -320,7 +328,7 @@ impl Launcher {
         let link = &mut self.links[host];
         link.phase = Phase::Open;
         if let Some(start) = self.starts[host].take() {
-            let fits = start.encode(link.stream.queue());
+            let fits = start.encode(link.stream.queue_secret());
             debug_assert!(fits.is_ok(), "it was encoded once before");
         }
         let early = std::mem::take(&mut link.early);
@@ -434,11 +442,15 @@ impl Launcher {
 
 /// What each agent is told to start. Checked here to fit a frame, so that later nothing can fail.
 fn starts(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Option<ToAgent>>> {
-    let mut secret = [0; 48];
+    let mut job_id = [0; 16];
     std::fs::File::open("/dev/urandom")
-        .and_then(|mut random| random.read_exact(&mut secret))
+        .and_then(|mut random| random.read_exact(&mut job_id))
         .context("no random numbers from /dev/urandom")?;
-    let (job_id, token) = secret.split_at(16);
+    let authority = authority(options, hosts, job_id)?;
+    let secret = || match &authority {
+        Some(authority) => Secret::new(authority.to_secret().as_bytes().to_vec()),
+        None => Secret::default(),
+    };
     let cwd = std::env::current_dir()
         .context("the working directory does not exist; change to one that does")?;
     let env = std::env::vars_os().filter(|(name, _)| name != AGENT_FD);
@@ -451,9 +463,8 @@ fn starts(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Option
         .context("no program is given")?;
     let mut starts = Vec::new();
     for (i, host) in hosts.iter().enumerate() {
-        let start = ToAgent::Start(Box::new(Start {
-            job: u128::from_le_bytes(job_id.try_into().context("16 bytes")?),
-            token: token.try_into().context("32 bytes")?,
+        let mut start = ToAgent::Start(Box::new(Start {
+            job: u128::from_be_bytes(job_id),
             size: options.processes,
             host: host.name.clone(),
             hosts: u32::try_from(hosts.len()).context("too many hosts")?,
@@ -464,16 +475,36 @@ fn starts(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Option
             env: env.clone(),
             cwd: cwd.clone().into_os_string().into_vec(),
             on_death: options.on_death(),
+            cluster: options.cluster.clone(),
+            // As long as the secret, which is put in when there is no copy to be forgotten.
+            authority: Secret::new(vec![0; secret().as_bytes().len()]),
         }));
         start
             .encode(&mut Vec::new())
             .context("the arguments and the environment are too long; give fewer")?;
+        if let ToAgent::Start(start) = &mut start {
+            start.authority = secret();
+        }
         starts.push(Some(start));
     }
     Ok(starts)
 }
 
+<<<<<<< HEAD
 pub(crate) fn this_host() -> Host {
+=======
+/// Who will certify the processes, if they meet over a network.
+fn authority(options: &Run, hosts: &[Host], job: [u8; 16]) -> anyhow::Result<Option<Authority>> {
+    if hosts.len() < 2 {
+        return Ok(None);
+    }
+    hide_memory();
+    let authority = Authority::new(&options.cluster, job);
+    authority.map(Some).context("the job has no authority")
+}
+
+fn this_host() -> Host {
+>>>>>>> 5c65223 (boot: certify processes instead of sharing a token)
     let name = rustix::system::uname()
         .nodename()
         .to_string_lossy()

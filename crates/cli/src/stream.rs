@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use mizzen_proto::boot::{DecodeError, FRAME_HEADER, MAX_FRAME, split_frame};
 use rustix::io::Errno;
+use zeroize::Zeroize;
 
 /// One end of the stream.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct FrameStream {
     /// What is to be written; the first `written` bytes are.
     queued: Vec<u8>,
     written: usize,
+    /// Whether a secret may be in `queued`, or was.
+    secret: bool,
 }
 
 /// Whether the other end is there.
@@ -39,11 +42,18 @@ impl FrameStream {
             taken: 0,
             queued: Vec::new(),
             written: 0,
+            secret: false,
         })
     }
 
     /// Where frames are encoded to. They leave with the next [`flush`](Self::flush).
     pub(crate) fn queue(&mut self) -> &mut Vec<u8> {
+        &mut self.queued
+    }
+
+    /// Like [`queue`](Self::queue), for frames of which no trace is left when they are written.
+    pub(crate) fn queue_secret(&mut self) -> &mut Vec<u8> {
+        self.secret = true;
         &mut self.queued
     }
 
@@ -58,6 +68,9 @@ impl FrameStream {
             }
         }
         if self.written == self.queued.len() {
+            if std::mem::take(&mut self.secret) {
+                self.queued.zeroize();
+            }
             self.queued.clear();
             self.written = 0;
         } else if self.written > COMPACT {
@@ -74,6 +87,7 @@ impl FrameStream {
         let start = self.received.len();
         // One frame, at most, is incomplete: the buffer stays below a frame and a read.
         debug_assert!(start <= MAX_FRAME + FRAME_HEADER);
+        self.make_room(start + READ);
         self.received.resize(start + READ, 0);
         let result = rustix::io::read(&self.input, &mut self.received[start..]);
         self.received.truncate(start + result.unwrap_or(0));
@@ -97,6 +111,11 @@ impl FrameStream {
         Ok(Some(frame))
     }
 
+    /// Wipes the frames that were taken.
+    pub(crate) fn forget_taken(&mut self) {
+        self.received[..self.taken].zeroize();
+    }
+
     /// How many bytes wait for the other end.
     pub(crate) fn backlog(&self) -> usize {
         self.queued.len() - self.written
@@ -113,6 +132,16 @@ impl FrameStream {
 
     pub(crate) fn output(&self) -> BorrowedFd<'_> {
         self.output.as_fd()
+    }
+
+    /// Grows the buffer of what arrived, and wipes the smaller one: a part of a secret may be in it.
+    fn make_room(&mut self, size: usize) {
+        if size > self.received.capacity() {
+            let mut larger = Vec::with_capacity(size.max(2 * self.received.capacity()));
+            larger.extend_from_slice(&self.received);
+            self.received.zeroize();
+            self.received = larger;
+        }
     }
 }
 

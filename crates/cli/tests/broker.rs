@@ -142,7 +142,7 @@ fn a_process_that_talks_nonsense_loses_its_socket_only() {
 }
 
 #[test]
-fn the_environment_holds_no_secret() {
+fn the_environment_holds_a_number_of_a_descriptor_and_no_more() {
     assert_code(&run("secret", &["-n", "1"]), 0);
 }
 
@@ -603,7 +603,6 @@ fn nonsense(me: &mut Me) {
 }
 
 fn secret(me: &Me) {
-    assert_ne!(me.boot.token, [0; 32]);
     assert_ne!(me.boot.job, 0);
     let ours: Vec<String> = std::env::vars()
         .map(|(name, _)| name)
@@ -613,8 +612,4 @@ fn secret(me: &Me) {
         ours.iter().all(|name| name == AGENT_FD || name == SCENARIO),
         "{ours:?}"
     );
-    for file in ["environ", "cmdline"] {
-        let bytes = std::fs::read(format!("/proc/self/{file}")).unwrap();
-        assert!(!bytes.windows(8).any(|window| window == &me.boot.token[..8]));
-    }
 }

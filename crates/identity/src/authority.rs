@@ -37,7 +37,8 @@ pub struct Authority {
     job: [u8; 16],
     /// When it was made, in seconds since 1970.
     made: u64,
-    seed: Zeroizing<[u8; SEED]>,
+    /// Boxed: moving it would leave copies behind.
+    seed: Box<Zeroizing<[u8; SEED]>>,
     keys: Keys,
     certificate: Vec<u8>,
 }
@@ -54,9 +55,9 @@ impl Authority {
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_err(|_| AuthorityError::Time)?
             .as_secs();
-        let mut seed = Zeroizing::new([0; SEED]);
-        aws_lc_rs::rand::fill(seed.as_mut()).map_err(|_| AuthorityError::Crypto)?;
-        let keys = Keys::from_seed_alone(seed.as_ref())?;
+        let mut seed = Box::new(Zeroizing::new([0; SEED]));
+        aws_lc_rs::rand::fill(seed.as_mut_slice()).map_err(|_| AuthorityError::Crypto)?;
+        let keys = Keys::from_seed_alone(seed.as_slice())?;
         Self::assemble(cluster, job, made, seed, keys)
     }
 
@@ -80,12 +81,10 @@ impl Authority {
         check_cluster(cluster).map_err(|_: NameError| AuthorityError::Secret)?;
         let job = take(&mut rest)?;
         let made = u64::from_le_bytes(take(&mut rest)?);
-        let seed = Zeroizing::new(take(&mut rest)?);
-        let public: [u8; 32] = take(&mut rest)?;
-        if !rest.is_empty() {
-            return Err(AuthorityError::Secret);
-        }
-        let keys = Keys::from_seed(seed.as_ref(), &public)?;
+        let (given, public) = rest.split_at_checked(SEED).ok_or(AuthorityError::Secret)?;
+        let keys = Keys::from_seed(given, public)?;
+        let mut seed = Box::new(Zeroizing::new([0; SEED]));
+        seed.copy_from_slice(given);
         Self::assemble(cluster, job, made, seed, keys)
     }
 
@@ -98,7 +97,7 @@ impl Authority {
         bytes.extend_from_slice(self.cluster.as_bytes());
         bytes.extend_from_slice(&self.job);
         bytes.extend_from_slice(&self.made.to_le_bytes());
-        bytes.extend_from_slice(self.seed.as_ref());
+        bytes.extend_from_slice(self.seed.as_slice());
         bytes.extend_from_slice(self.keys.public());
         Secret::new(bytes)
     }
@@ -147,7 +146,7 @@ impl Authority {
         cluster: &str,
         job: [u8; 16],
         made: u64,
-        seed: Zeroizing<[u8; SEED]>,
+        seed: Box<Zeroizing<[u8; SEED]>>,
         keys: Keys,
     ) -> Result<Self, AuthorityError> {
         let mut authority = Self {

@@ -180,6 +180,9 @@ pub enum JoinError {
         "the launcher's agent gave no usable answer: {0}; is `mizzen` of the same version as this program?"
     )]
     Agent(String),
+    /// This process cannot prove to other hosts who it is.
+    #[error("this process cannot prove who it is: {0}")]
+    Identity(#[from] mizzen_identity::CredentialsError),
     /// The operating system refused something.
     #[error("cannot set up the process: {0}")]
     System(#[from] std::io::Error),

@@ -9,7 +9,8 @@
 //!
 //! Between process and agent go packets ([`ToProcess`], [`FromProcess`]): a packet of the socket is one message.
 //! Between launcher and agent goes a byte stream (of a remote shell), cut into frames ([`ToAgent`], [`FromAgent`]) by
-//! [`split_frame`]. Secrets travel in these two only, never in arguments or the environment.
+//! [`split_frame`]. Secrets travel in these two only, never in arguments or the environment: the authority's [`Secret`] from
+//! the launcher to the agents, and no further. A process has keys of its own certified ([`FromProcess::Certify`]).
 //!
 //! This is a codec: it moves no bytes. All numbers are little-endian; a text is its length (`u32`) and its bytes; a
 //! message starts with a byte that tells its kind. What is decoded is foreign: a wrong byte is an error, nothing is
@@ -18,20 +19,22 @@
 mod codec;
 mod launcher;
 mod process;
+mod secret;
 mod start;
 
 pub use codec::{DecodeError, TooLarge};
 pub use launcher::{FromAgent, SignalOrigin, Stream, ToAgent, split_frame};
 pub use process::{Boot, FromProcess, ToProcess};
+pub use secret::Secret;
 pub use start::{OnDeath, Start};
 
 /// The environment variable that holds the number of the descriptor of the agent's socket, in decimal.
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
-/// The largest packet between process and agent: the longest locator, host and bind address, and change.
+/// The largest packet between process and agent: the longest certificate, cluster, host and bind address, and change.
 pub const MAX_PACKET: usize = 4096;
 
 /// The largest frame between launcher and agent: all that Linux takes as arguments and environment (6 MiB), and change.
@@ -42,6 +45,18 @@ pub const MAX_HOST: usize = 255;
 
 /// The longest locator: a handful of addresses and ports.
 pub const MAX_LOCATOR: usize = 1024;
+
+/// The longest name of a cluster: a DNS label (RFC 1035).
+pub const MAX_CLUSTER: usize = 63;
+
+/// The longest certificate: of an authority or of a process.
+pub const MAX_CERTIFICATE: usize = 2048;
+
+/// The longest request for a certificate: a public key and a signature.
+pub const MAX_REQUEST: usize = 256;
+
+/// The longest secret of an authority: a key, and whose it is.
+pub const MAX_SECRET: usize = 256;
 
 /// The most processes of a job.
 pub const MAX_PROCESSES: u32 = 65_536;
@@ -83,8 +98,9 @@ pub enum Unreachable {
     Left,
 }
 
-fn check_hosts(hosts: u32, size: u32) -> Result<(), DecodeError> {
-    if (1..=size).contains(&hosts) {
+/// A job of several hosts needs an authority, and a job of one host has none.
+fn check_hosts(hosts: u32, size: u32, authority: &[u8]) -> Result<(), DecodeError> {
+    if (1..=size).contains(&hosts) && (hosts > 1) != authority.is_empty() {
         Ok(())
     } else {
         Err(DecodeError::Value)

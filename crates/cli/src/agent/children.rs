@@ -9,6 +9,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use mizzen_identity::AuthorityError;
 use mizzen_proto::boot::{
     Boot, Death, FromAgent, FromProcess, MAX_PACKET, SignalOrigin, Start, Stream, ToProcess,
 };
@@ -18,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::certifier::Certifier;
 use super::output::{Pipe, Read};
 use super::spawn::{Group, Program, Stdin};
 use crate::guard::Guard;
@@ -26,6 +28,8 @@ use crate::guard::Guard;
 #[derive(Debug)]
 pub(crate) struct Children {
     start: Start,
+    /// In a job of several hosts.
+    certifier: Option<Certifier>,
     program: Program,
     stdin: Stdin,
     guard: Guard,
@@ -60,6 +64,7 @@ struct Process {
     watching_room: bool,
     out: Option<Pipe>,
     err: Option<Pipe>,
+    certified: bool,
     left: bool,
 }
 
@@ -95,6 +100,7 @@ pub(crate) struct Ended {
 
 impl Children {
     pub(crate) fn new(mut start: Start, stdin: Stdin) -> anyhow::Result<Self> {
+        let certifier = Certifier::take(&mut start)?;
         let program = Program::find(&mut start)?;
         let sources = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let pipes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -103,6 +109,7 @@ impl Children {
         let slots = start.ranks.iter().map(|_| Slot::Dead).collect();
         Ok(Self {
             start,
+            certifier,
             program,
             stdin,
             guard,
@@ -133,6 +140,8 @@ impl Children {
         self.slots[index] = Slot::Running(Box::new(process));
         self.running += 1;
         self.watch(index).with_context(|| self.start_failed())?;
+        let authority = self.certifier.as_ref();
+        let authority = authority.map(|certifier| certifier.certificate().to_vec());
         let boot = Boot {
             job: self.start.job,
             rank,
@@ -141,7 +150,8 @@ impl Children {
             host: self.start.host.clone(),
             hosts: self.start.hosts,
             bind: self.start.bind.clone(),
-            token: self.start.token,
+            cluster: self.start.cluster.clone(),
+            authority: authority.unwrap_or_default(),
         };
         self.post(rank, &ToProcess::Boot(boot), vec![]);
         Ok(pid)
@@ -165,6 +175,33 @@ impl Children {
             return;
         }
         self.flush_socket(rank);
+    }
+
+    /// Answers a process that wants its key certified. One that may not, or that has not the key, loses its socket.
+    pub(crate) fn certify(&mut self, rank: u32, request: &[u8]) -> anyhow::Result<()> {
+        let Some(process) = self.process(rank) else {
+            return Ok(());
+        };
+        let first = !std::mem::replace(&mut process.certified, true);
+        let incarnation = process.incarnation;
+        let certified = match &self.certifier {
+            Some(certifier) if first => certifier.certify(rank, incarnation, request),
+            _ => Err(AuthorityError::Request),
+        };
+        match certified {
+            Ok(certificate) => {
+                self.post(rank, &ToProcess::Certificate { certificate }, vec![]);
+                Ok(())
+            }
+            Err(AuthorityError::Request) => {
+                self.close_socket(rank);
+                Ok(())
+            }
+            Err(error) => {
+                let whom = format!("rank {rank} on {} cannot be certified", self.start.host);
+                Err(anyhow::Error::new(error).context(whom))
+            }
+        }
     }
 
     /// Tells all processes but `subject`, which is what it is about.
@@ -426,6 +463,7 @@ impl Children {
             watching_room: false,
             out: Some(out),
             err: Some(err),
+            certified: false,
             left: false,
         })
     }

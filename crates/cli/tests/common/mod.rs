@@ -159,6 +159,10 @@ impl Script {
         Self { directory }
     }
 
+    pub fn directory(&self) -> &std::path::Path {
+        &self.directory
+    }
+
     pub fn path(&self) -> String {
         self.directory.join("script").to_str().unwrap().to_owned()
     }

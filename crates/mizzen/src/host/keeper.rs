@@ -14,6 +14,7 @@ use mizzen_proto::boot::{
 use mizzen_shm::{Access, Fault, ProcessFd, Socket, SocketError, View, region_of_view};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 
+use super::certify::Heard;
 use super::channel::SocketChannel;
 use super::packet::{MAX_PACKET, Packet};
 use super::pair::{Pair, hello_segments};
@@ -92,7 +93,12 @@ impl Keeper {
         }))
     }
 
-    pub(super) fn start(self: &Arc<Self>, process: &Arc<Process>) -> Result<(), JoinError> {
+    /// Starts the thread, which first does what the agent asked for in `early`.
+    pub(super) fn start(
+        self: &Arc<Self>,
+        process: &Arc<Process>,
+        early: Vec<Heard>,
+    ) -> Result<(), JoinError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(std::io::Error::from)?;
         let mut rounds = Rounds {
             keeper: Arc::clone(self),
@@ -104,6 +110,9 @@ impl Keeper {
         };
         rounds.watch(self.agent.as_fd(), AGENT)?;
         rounds.watch(self.wake.as_fd(), WAKE)?;
+        for (packet, fds) in early {
+            rounds.handle_agent(process, packet, fds);
+        }
         let thread = std::thread::Builder::new()
             .name("mizzen-keeper".into())
             .spawn(move || rounds.run())?;
@@ -362,7 +371,8 @@ impl Rounds {
                 drop(state);
                 self.keeper.notify();
             }
-            ToProcess::Boot(_) => (),
+            // Both were taken while joining; there is one of each.
+            ToProcess::Boot(_) | ToProcess::Certificate { .. } => (),
         }
     }
 

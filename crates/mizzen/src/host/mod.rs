@@ -3,6 +3,7 @@
 //! The agent introduces two processes by giving each one end of a socket and the other's process descriptor. Each then
 //! sends the other its half of the shared memory. Nothing has a name in a file system.
 
+mod certify;
 mod channel;
 mod inherit;
 mod keeper;
@@ -12,6 +13,7 @@ mod pair;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use mizzen_identity::Credentials;
 use mizzen_proto::boot::{FromProcess, MAX_PACKET, ToProcess};
 
 pub(crate) use self::channel::SocketChannel;
@@ -51,30 +53,43 @@ pub(crate) fn join() -> Result<Arc<Process>, JoinError> {
     } else {
         Memory::Heap
     };
+    let mut early = Vec::new();
+    let credentials = if boot.hosts > 1 {
+        Some(certify::certify(&agent, &boot, &mut early)?)
+    } else {
+        None
+    };
     let keeper = Keeper::new(agent)?;
     let neighbours = Neighbours::Launched(Arc::clone(&keeper));
     let process = Process::new(id, boot.size, boot.host.clone(), memory, neighbours)?;
-    let locator = if boot.hosts > 1 {
-        listen(&process, &boot.bind, boot.token)?
-    } else {
-        String::new()
+    let locator = match credentials {
+        Some(credentials) => listen(&process, &boot.bind, &credentials, &boot.authority)?,
+        None => String::new(),
     };
     let ready = FromProcess::Ready { locator };
     keeper
         .tell_agent(&ready)
         .map_err(|_| unclear("it is gone".into()))?;
-    keeper.start(&process)?;
+    keeper.start(&process, early)?;
     Ok(process)
 }
 
 /// Attaches the process to the network, so that other hosts reach it: where it listens.
-fn listen(process: &Arc<Process>, bind: &str, token: [u8; 32]) -> Result<String, JoinError> {
+fn listen(
+    process: &Arc<Process>,
+    bind: &str,
+    _credentials: &Credentials,
+    authority: &[u8],
+) -> Result<String, JoinError> {
     let address = match bind {
         "" => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         given => given
             .parse()
             .map_err(|_| JoinError::Agent(format!("{given:?} is not an address to listen at")))?,
     };
+    // STAND-IN until the TCP driver takes the credentials: the driver wants 32 bytes that all processes of the job know. This
+    // digest of the authority's certificate is no secret to anybody who sees a handshake.
+    let token = mizzen_identity::fingerprint(authority);
     let engine = Engine::start(
         Arc::downgrade(process),
         process.id,

@@ -2,8 +2,8 @@
 
 use super::codec::{Reader, Writer};
 use super::{
-    Death, DecodeError, MAX_HOST, MAX_LOCATOR, MAX_PACKET, MAX_PROCESSES, MAX_WAITING, TooLarge,
-    Unreachable, check_hosts,
+    Death, DecodeError, MAX_CERTIFICATE, MAX_CLUSTER, MAX_HOST, MAX_LOCATOR, MAX_PACKET,
+    MAX_PROCESSES, MAX_REQUEST, MAX_WAITING, TooLarge, Unreachable, check_hosts,
 };
 
 /// From the agent to a process of its host.
@@ -53,6 +53,11 @@ pub enum ToProcess {
         /// Which life of it.
         incarnation: u32,
     },
+    /// The answer to [`Certify`](FromProcess::Certify). Others of these packets may come before it.
+    Certificate {
+        /// Says, signed by the job's authority, that the key is this process's, in this life.
+        certificate: Vec<u8>,
+    },
 }
 
 impl ToProcess {
@@ -98,6 +103,10 @@ impl ToProcess {
                 w.u8(6);
                 w.life(*rank, *incarnation)
             }
+            Self::Certificate { certificate } => {
+                w.u8(7);
+                w.bytes(certificate, MAX_CERTIFICATE)
+            }
         })
     }
 
@@ -131,6 +140,9 @@ impl ToProcess {
                 rank: r.u32()?,
                 incarnation: r.u32()?,
             }),
+            7 => Ok(Self::Certificate {
+                certificate: r.bytes(MAX_CERTIFICATE)?,
+            }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -157,6 +169,11 @@ pub enum FromProcess {
         /// What follows "rank 0 on h1", without a full stop: "has waited 10 s for a message to one of its mailboxes". At
         /// most [`MAX_WAITING`] bytes. Control characters are printed as blanks.
         text: String,
+    },
+    /// Certify my key. Once in a life, and only in a job of several hosts: the agent closes the socket otherwise.
+    Certify {
+        /// The public key, and the proof that I have the private one. It names nobody: the agent knows who asks.
+        request: Vec<u8>,
     },
 }
 
@@ -185,6 +202,10 @@ impl FromProcess {
                 w.u8(4);
                 w.text(text, MAX_WAITING)
             }
+            Self::Certify { request } => {
+                w.u8(5);
+                w.bytes(request, MAX_REQUEST)
+            }
         })
     }
 
@@ -203,13 +224,16 @@ impl FromProcess {
             4 => Ok(Self::Waiting {
                 text: r.text(MAX_WAITING)?,
             }),
+            5 => Ok(Self::Certify {
+                request: r.bytes(MAX_REQUEST)?,
+            }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
 }
 
 /// What a process is told about itself and its job.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boot {
     /// The job, by a random number.
     pub job: u128,
@@ -225,8 +249,10 @@ pub struct Boot {
     pub hosts: u32,
     /// Where to listen for other hosts, as the user gave it; empty: the process chooses.
     pub bind: String,
-    /// The job's secret.
-    pub token: [u8; 32],
+    /// The name of the cluster.
+    pub cluster: String,
+    /// The certificate of the job's authority; empty if the job has one host.
+    pub authority: Vec<u8>,
 }
 
 impl Boot {
@@ -238,8 +264,8 @@ impl Boot {
         w.text(&self.host, MAX_HOST)?;
         w.u32(self.hosts);
         w.text(&self.bind, MAX_HOST)?;
-        w.raw(&self.token);
-        Ok(())
+        w.text(&self.cluster, MAX_CLUSTER)?;
+        w.bytes(&self.authority, MAX_CERTIFICATE)
     }
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -251,28 +277,14 @@ impl Boot {
             host: r.text(MAX_HOST)?,
             hosts: r.u32()?,
             bind: r.text(MAX_HOST)?,
-            token: r.array()?,
+            cluster: r.text(MAX_CLUSTER)?,
+            authority: r.bytes(MAX_CERTIFICATE)?,
         };
         if boot.rank >= boot.size || boot.size > MAX_PROCESSES {
             return Err(DecodeError::Value);
         }
-        check_hosts(boot.hosts, boot.size)?;
+        check_hosts(boot.hosts, boot.size, &boot.authority)?;
         Ok(boot)
-    }
-}
-
-/// Without the token: what is printed may end in a log.
-impl std::fmt::Debug for Boot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Boot")
-            .field("job", &format_args!("{:032x}", self.job))
-            .field("rank", &self.rank)
-            .field("size", &self.size)
-            .field("incarnation", &self.incarnation)
-            .field("host", &self.host)
-            .field("hosts", &self.hosts)
-            .field("bind", &self.bind)
-            .finish_non_exhaustive()
     }
 }
 

@@ -1,15 +1,16 @@
 //! The first frame to an agent: its part of the job.
 
 use super::codec::{Reader, Writer};
-use super::{DecodeError, MAX_FRAME, MAX_HOST, MAX_PROCESSES, TooLarge, check_hosts};
+use super::{
+    DecodeError, MAX_CLUSTER, MAX_FRAME, MAX_HOST, MAX_PROCESSES, MAX_SECRET, Secret, TooLarge,
+    check_hosts,
+};
 
 /// What an agent needs to start its part of a job.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Start {
     /// The job, by a random number.
     pub job: u128,
-    /// The job's secret.
-    pub token: [u8; 32],
     /// How many processes the job has.
     pub size: u32,
     /// The agent's host, as the user calls it.
@@ -30,6 +31,10 @@ pub struct Start {
     pub cwd: Vec<u8>,
     /// What the death of a process does to the job.
     pub on_death: OnDeath,
+    /// The name of the cluster.
+    pub cluster: String,
+    /// What makes the job's authority, if the job has several hosts.
+    pub authority: Secret,
 }
 
 /// What the death of a process does to the job.
@@ -46,7 +51,6 @@ pub enum OnDeath {
 impl Start {
     pub(super) fn encode(&self, w: &mut Writer<'_>) -> Result<(), TooLarge> {
         w.u128(self.job);
-        w.raw(&self.token);
         w.u32(self.size);
         w.text(&self.host, MAX_HOST)?;
         w.u32(self.hosts);
@@ -71,13 +75,14 @@ impl Start {
             OnDeath::Continue => 2,
             OnDeath::Restart => 3,
         });
-        Ok(())
+        w.text(&self.cluster, MAX_CLUSTER)?;
+        // The last: the buffer must not grow, and leave a copy behind, once it is there.
+        w.bytes(self.authority.as_bytes(), MAX_SECRET)
     }
 
     pub(super) fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let start = Self {
             job: r.u128()?,
-            token: r.array()?,
             size: r.u32()?,
             host: r.text(MAX_HOST)?,
             hosts: r.u32()?,
@@ -93,18 +98,20 @@ impl Start {
                 3 => OnDeath::Restart,
                 kind => return Err(DecodeError::Kind(kind)),
             },
+            cluster: r.text(MAX_CLUSTER)?,
+            authority: Secret::new(r.bytes(MAX_SECRET)?),
         };
         let in_order = start.ranks.windows(2).all(|pair| pair[0] < pair[1]);
         let in_job = start.ranks.last().is_some_and(|last| *last < start.size);
         if start.size > MAX_PROCESSES || !in_order || !in_job {
             return Err(DecodeError::Value);
         }
-        check_hosts(start.hosts, start.size)?;
+        check_hosts(start.hosts, start.size, start.authority.as_bytes())?;
         Ok(start)
     }
 }
 
-/// Without the token and the environment: what is printed may end in a log.
+/// Without the secret and the environment: what is printed may end in a log.
 impl std::fmt::Debug for Start {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Start")
@@ -115,6 +122,7 @@ impl std::fmt::Debug for Start {
             .field("bind", &self.bind)
             .field("ranks", &self.ranks)
             .field("program", &String::from_utf8_lossy(&self.program))
+            .field("cluster", &self.cluster)
             .field("on_death", &self.on_death)
             .finish_non_exhaustive()
     }

@@ -38,18 +38,22 @@ fn boot() -> impl Strategy<Value = Boot> {
         any::<u32>(),
         names,
         place,
-        any::<[u8; 32]>(),
+        ("[a-z]{1,9}", any::<[u8; 32]>()),
     )
         .prop_map(
-            |(job, size, incarnation, (host, bind), [rank, hosts], token)| Boot {
-                job,
-                rank: rank.index(size as usize) as u32,
-                size,
-                incarnation,
-                host,
-                hosts: 1 + hosts.index(size as usize) as u32,
-                bind,
-                token,
+            |(job, size, incarnation, (host, bind), [rank, hosts], (cluster, authority))| {
+                let hosts = 1 + hosts.index(size as usize) as u32;
+                Boot {
+                    job,
+                    rank: rank.index(size as usize) as u32,
+                    size,
+                    incarnation,
+                    host,
+                    hosts,
+                    bind,
+                    cluster,
+                    authority: if hosts > 1 { authority.into() } else { vec![] },
+                }
             },
         )
 }
@@ -71,7 +75,6 @@ fn start() -> impl Strategy<Value = Start> {
             ranks.dedup();
             Start {
                 job: boot.job,
-                token: boot.token,
                 size: boot.size,
                 host: boot.host,
                 hosts: boot.hosts,
@@ -82,6 +85,8 @@ fn start() -> impl Strategy<Value = Start> {
                 env,
                 cwd,
                 on_death,
+                cluster: boot.cluster,
+                authority: Secret::new(boot.authority),
             }
         },
     )
@@ -108,6 +113,7 @@ fn to_process() -> impl Strategy<Value = ToProcess> {
             }
         }),
         any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToProcess::Joined { rank, incarnation }),
+        blob().prop_map(|certificate| ToProcess::Certificate { certificate }),
     ]
 }
 
@@ -117,6 +123,7 @@ fn from_process() -> impl Strategy<Value = FromProcess> {
         any::<u32>().prop_map(|rank| FromProcess::Reach { rank }),
         Just(FromProcess::Leaving),
         waiting().prop_map(|text| FromProcess::Waiting { text }),
+        blob().prop_map(|request| FromProcess::Certify { request }),
     ]
 }
 
@@ -285,14 +292,14 @@ fn a_boot() -> Boot {
         host: "h1".into(),
         hosts: 2,
         bind: String::new(),
-        token: [0xAB; 32],
+        cluster: "local".into(),
+        authority: vec![0xCD; 400],
     }
 }
 
 fn a_start() -> Start {
     Start {
         job: 1,
-        token: [0xAB; 32],
         size: 4,
         host: "h1".into(),
         hosts: 2,
@@ -303,6 +310,8 @@ fn a_start() -> Start {
         env: vec![],
         cwd: b"/".to_vec(),
         on_death: OnDeath::Stop,
+        cluster: "local".into(),
+        authority: Secret::new(vec![0xAB; 32]),
     }
 }
 
@@ -358,10 +367,17 @@ fn the_largest_packet_fits_the_limit() {
     ToProcess::Boot(Boot {
         host: longest.clone(),
         bind: longest,
+        cluster: "x".repeat(MAX_CLUSTER),
+        authority: vec![0; MAX_CERTIFICATE],
         ..a_boot()
     })
     .encode(&mut out)
     .unwrap();
+    let certificate = vec![0; MAX_CERTIFICATE];
+    let packet = ToProcess::Certificate { certificate };
+    packet.encode(&mut out).unwrap();
+    let request = vec![0; MAX_REQUEST];
+    FromProcess::Certify { request }.encode(&mut out).unwrap();
     FromProcess::Ready {
         locator: "x".repeat(MAX_LOCATOR),
     }
@@ -383,6 +399,10 @@ fn a_length_beyond_its_limit_is_refused_before_it_is_awaited() {
     assert_eq!(FromProcess::decode(&ready), Err(DecodeError::Limit));
     let waiting = [&[4, 1, 2, 0, 0][..], &[b'x'; MAX_WAITING + 1]].concat();
     assert_eq!(FromProcess::decode(&waiting), Err(DecodeError::Limit));
+    let certify = [&[5, 1, 1, 0, 0][..], &[0; MAX_REQUEST + 1]].concat();
+    assert_eq!(FromProcess::decode(&certify), Err(DecodeError::Limit));
+    let certificate = [&[7, 1, 8, 0, 0][..], &[0; MAX_CERTIFICATE + 1]].concat();
+    assert_eq!(ToProcess::decode(&certificate), Err(DecodeError::Limit));
     assert_eq!(
         FromProcess::decode(&vec![1; MAX_PACKET + 1]),
         Err(DecodeError::Limit)
@@ -413,6 +433,14 @@ fn identities_that_contradict_themselves_are_refused() {
             hosts: 5,
             ..a_boot()
         },
+        Boot {
+            authority: vec![],
+            ..a_boot()
+        },
+        Boot {
+            hosts: 1,
+            ..a_boot()
+        },
     ];
     for boot in wrong_boots {
         let mut bytes = Vec::new();
@@ -440,6 +468,14 @@ fn identities_that_contradict_themselves_are_refused() {
             hosts: 0,
             ..a_start()
         },
+        Start {
+            authority: Secret::default(),
+            ..a_start()
+        },
+        Start {
+            hosts: 1,
+            ..a_start()
+        },
     ];
     for start in wrong_starts {
         let mut bytes = Vec::new();
@@ -459,7 +495,7 @@ fn text_is_utf8() {
 
 #[test]
 fn secrets_are_not_printed() {
-    let token = "171"; // 0xAB
-    assert!(!format!("{:?}", a_boot()).contains(token));
-    assert!(!format!("{:?}", a_start()).contains(token));
+    let secret = "171"; // 0xAB
+    assert!(!format!("{:?}", a_start()).contains(secret));
+    assert!(!format!("{:?}", a_start().authority).contains(secret));
 }
