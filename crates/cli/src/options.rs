@@ -138,7 +138,6 @@ impl Run {
     }
 }
 
-<<<<<<< HEAD
 /// Checks that there is a command to run others with.
 pub(crate) fn check_remote_shell(shell: &str) -> anyhow::Result<()> {
     ensure!(
@@ -170,11 +169,11 @@ pub(crate) fn parse_hosts(texts: &[String]) -> anyhow::Result<Vec<Host>> {
         });
     }
     Ok(hosts)
-=======
+}
+
 fn cluster(text: &str) -> Result<String, mizzen_identity::NameError> {
     mizzen_identity::Identity::new(text, [0; 16], 0, 0)
         .map(|identity| identity.cluster().to_owned())
->>>>>>> 5c65223 (boot: certify processes instead of sharing a token)
 }
 
 fn processes(text: &str) -> Result<u32, String> {

@@ -490,9 +490,6 @@ fn starts(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Option
     Ok(starts)
 }
 
-<<<<<<< HEAD
-pub(crate) fn this_host() -> Host {
-=======
 /// Who will certify the processes, if they meet over a network.
 fn authority(options: &Run, hosts: &[Host], job: [u8; 16]) -> anyhow::Result<Option<Authority>> {
     if hosts.len() < 2 {
@@ -503,8 +500,7 @@ fn authority(options: &Run, hosts: &[Host], job: [u8; 16]) -> anyhow::Result<Opt
     authority.map(Some).context("the job has no authority")
 }
 
-fn this_host() -> Host {
->>>>>>> 5c65223 (boot: certify processes instead of sharing a token)
+pub(crate) fn this_host() -> Host {
     let name = rustix::system::uname()
         .nodename()
         .to_string_lossy()
