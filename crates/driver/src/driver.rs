@@ -180,6 +180,12 @@ pub trait Driver: Send {
         let _ = peer;
     }
 
+    /// Over what way `peer` is reached, in words for a user; `None` if there is nothing to say.
+    fn describe(&self, peer: PeerId) -> Option<String> {
+        let _ = peer;
+        None
+    }
+
     /// Moves what can be moved, hands at most `budget` events to `sink`, and returns how many.
     ///
     /// Fewer than `budget` does not mean that everything is done: the wakeup descriptor says that.

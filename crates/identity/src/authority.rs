@@ -15,6 +15,7 @@ use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
 use crate::MAX_CERTIFICATE;
+use crate::credentials::Credentials;
 use crate::error::{AuthorityError, NameError};
 use crate::identity::{Identity, MAX_CLUSTER, check_cluster};
 use crate::keys::{Keys, ProvedKey};
@@ -125,6 +126,27 @@ impl Authority {
         let certificate = self.issue(leaf(identity, &key, &validity)?, &key)?;
         debug_assert!(certificate.len() <= MAX_CERTIFICATE, "names are bounded");
         Ok(certificate)
+    }
+
+    /// New keys, certified: where one process is authority and all the others too, as in a test.
+    ///
+    /// ```
+    /// use mizzen_identity::{Authority, Identity};
+    ///
+    /// let authority = Authority::new("lab", [7; 16])?;
+    /// let who = Identity::new("lab", [7; 16], 3, 0)?;
+    /// assert_eq!(authority.credentials(&who)?.identity(), &who);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`certify`](Self::certify).
+    pub fn credentials(&self, identity: &Identity) -> Result<Credentials, AuthorityError> {
+        let keys = Keys::generate().map_err(|_| AuthorityError::Crypto)?;
+        let certificate = self.certify(&keys.request(), identity, SystemTime::now(), LIFETIME)?;
+        Credentials::new(keys, certificate, self.certificate.clone())
+            .map_err(|_| AuthorityError::Crypto)
     }
 
     /// The authority's certificate. Anybody may know it.

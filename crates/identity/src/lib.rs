@@ -53,17 +53,5 @@ pub use verifier::{MAX_CHAIN, MAX_CHAIN_BYTES};
 /// The longest certificate of an authority or a process, in bytes. They have about 400; the longest cluster's name adds 126.
 pub const MAX_CERTIFICATE: usize = 1024;
 
-/// 32 bytes by which a certificate is told from all others (SHA-256).
-///
-/// ```
-/// assert_ne!(mizzen_identity::fingerprint(b"one"), mizzen_identity::fingerprint(b"another"));
-/// ```
-pub fn fingerprint(certificate: &[u8]) -> [u8; 32] {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, certificate);
-    let mut bytes = [0; 32];
-    bytes.copy_from_slice(digest.as_ref());
-    bytes
-}
-
 #[cfg(test)]
 mod tests;

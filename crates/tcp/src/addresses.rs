@@ -3,20 +3,66 @@
 //! The file is about unsafety in so far as it reads the list of interfaces that the C library makes.
 #![allow(unsafe_code)]
 
+use std::ffi::CStr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use mizzen_driver::{ConnectError, Locator};
 
-/// The locator of a driver that listens at `bound`.
-pub(crate) fn locator_of(bound: SocketAddr) -> io::Result<Locator> {
+/// An address of this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// The name of the interface.
+    pub name: String,
+    /// One of its addresses.
+    pub address: IpAddr,
+    /// How many bits of it are those of its subnet.
+    pub prefix: u8,
+}
+
+impl Interface {
+    /// Whether it only joins containers or virtual machines of this host: other hosts have one of the same name and address,
+    /// and do not reach ours.
+    #[must_use]
+    pub fn is_inner(&self) -> bool {
+        INNER.iter().any(|start| self.name.starts_with(start))
+    }
+
+    /// Whether an address is in its subnet.
+    #[must_use]
+    pub fn reaches(&self, other: IpAddr) -> bool {
+        match (self.address, other) {
+            (IpAddr::V4(ours), IpAddr::V4(other)) => {
+                let shift = 32 - u32::from(self.prefix.min(32));
+                let differ = u64::from(u32::from(ours) ^ u32::from(other));
+                differ >> shift == 0
+            }
+            (IpAddr::V6(ours), IpAddr::V6(other)) => {
+                let shift = 128 - u32::from(self.prefix.min(128));
+                let differ = u128::from(ours) ^ u128::from(other);
+                differ.checked_shr(shift).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// How the names of bridges within a host begin.
+const INNER: [&str; 9] = [
+    "docker", "virbr", "br-", "cni", "flannel", "lxcbr", "lxdbr", "podman", "kube-",
+];
+
+/// The locator of a driver that listens at `bound`: at `offered`, or else where others most likely reach it.
+pub(crate) fn locator_of(bound: SocketAddr, offered: &[IpAddr]) -> io::Result<Locator> {
     let addresses = match bound.ip() {
+        _ if !offered.is_empty() => offered.to_vec(),
         ip if !ip.is_unspecified() => vec![ip],
         // A socket on the unspecified IPv6 address takes IPv4 as well.
-        IpAddr::V6(_) => reachable(&interfaces()?),
+        IpAddr::V6(_) => reachable(&outer(interfaces()?)),
         IpAddr::V4(_) => {
-            let only_v4: Vec<IpAddr> = interfaces()?.into_iter().filter(IpAddr::is_ipv4).collect();
-            reachable(&only_v4)
+            let mut all = outer(interfaces()?);
+            all.retain(IpAddr::is_ipv4);
+            reachable(&all)
         }
     };
     let addresses = addresses.into_iter().take(MAX_ADDRESSES);
@@ -47,6 +93,21 @@ pub(crate) fn addresses_in(locator: &Locator) -> Result<Vec<SocketAddr>, Connect
     Ok(addresses)
 }
 
+/// The addresses that are not only of this host, unless there are no others.
+fn outer(all: Vec<Interface>) -> Vec<IpAddr> {
+    let is_outer = |one: &Interface| !one.is_inner() && !one.address.is_loopback();
+    let only_outer = all.iter().any(is_outer);
+    let addresses = all.iter().filter(|one| !only_outer || is_outer(one));
+    addresses.map(|one| one.address).collect()
+}
+
+/// The addresses in the order in which they are best tried: first those in a subnet of ours.
+pub(crate) fn in_order(mut addresses: Vec<SocketAddr>, ours: &[Interface]) -> Vec<SocketAddr> {
+    let outer: Vec<&Interface> = ours.iter().filter(|one| !one.is_inner()).collect();
+    addresses.sort_by_key(|address| !outer.iter().any(|one| one.reaches(address.ip())));
+    addresses
+}
+
 /// The addresses that others can use, IPv4 first; loopback only if there is nothing else.
 fn reachable(all: &[IpAddr]) -> Vec<IpAddr> {
     let (loopback, others): (Vec<IpAddr>, Vec<IpAddr>) =
@@ -69,7 +130,17 @@ fn reachable(all: &[IpAddr]) -> Vec<IpAddr> {
 }
 
 /// The addresses of all interfaces that are up, in the system's order.
-fn interfaces() -> io::Result<Vec<IpAddr>> {
+///
+/// ```
+/// let all = mizzen_tcp::interfaces()?;
+/// assert!(all.iter().any(|one| one.address.is_loopback()));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// When the system does not let us see them.
+pub fn interfaces() -> io::Result<Vec<Interface>> {
     let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
     // SAFETY: `first` is a valid place for a pointer.
     if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
@@ -84,12 +155,31 @@ fn interfaces() -> io::Result<Vec<IpAddr>> {
         let is_up = entry.ifa_flags & libc::IFF_UP as libc::c_uint != 0;
         // SAFETY: `ifa_addr` of a valid entry is null or a valid address.
         let address = unsafe { ip_of(entry.ifa_addr) };
-        addresses.extend(address.filter(|_| is_up));
+        // SAFETY: as is `ifa_netmask`.
+        let mask = unsafe { ip_of(entry.ifa_netmask) };
+        if let Some(address) = address.filter(|_| is_up) {
+            // SAFETY: the name of a valid entry is a text that ends with a zero.
+            let name = unsafe { CStr::from_ptr(entry.ifa_name) };
+            addresses.push(Interface {
+                name: name.to_string_lossy().into_owned(),
+                address,
+                prefix: mask.map_or(0, bits),
+            });
+        }
         next = entry.ifa_next;
     }
     // SAFETY: `first` came from getifaddrs and no reference to its entries is left.
     unsafe { libc::freeifaddrs(first) };
     Ok(addresses)
+}
+
+/// How many bits of a mask are set.
+fn bits(mask: IpAddr) -> u8 {
+    let bits = match mask {
+        IpAddr::V4(mask) => u32::from(mask).count_ones(),
+        IpAddr::V6(mask) => u128::from(mask).count_ones(),
+    };
+    bits as u8
 }
 
 /// The IP address in a socket address.
@@ -147,18 +237,60 @@ mod tests {
         assert_eq!(reachable(&[]), ips(&["127.0.0.1"]));
     }
 
+    fn interface(name: &str, address: &str, prefix: u8) -> Interface {
+        Interface {
+            name: name.into(),
+            address: address.parse().unwrap(),
+            prefix,
+        }
+    }
+
+    #[test]
+    fn bridges_within_a_host_are_not_offered_unless_there_is_nothing_else() {
+        let lo = interface("lo", "127.0.0.1", 8);
+        let docker = interface("docker0", "172.17.0.1", 16);
+        let virbr = interface("virbr0", "192.168.122.1", 24);
+        let eth = interface("eth0", "10.0.0.1", 24);
+        let all = vec![lo.clone(), docker.clone(), virbr, eth];
+        assert_eq!(outer(all), ips(&["10.0.0.1"]));
+        assert_eq!(outer(vec![lo, docker]), ips(&["127.0.0.1", "172.17.0.1"]));
+    }
+
+    #[test]
+    fn addresses_in_a_subnet_of_ours_are_tried_first() {
+        let ours = [
+            interface("docker0", "172.17.0.1", 16),
+            interface("eth0", "10.0.1.7", 24),
+            interface("eth1", "fd00:1::7", 64),
+        ];
+        let texts = ["172.17.0.1:1", "10.0.2.1:1", "10.0.1.1:1", "[fd00:1::1]:1"];
+        let parse = |texts: &[&str]| -> Vec<SocketAddr> {
+            texts.iter().map(|text| text.parse().unwrap()).collect()
+        };
+        assert_eq!(
+            in_order(parse(&texts), &ours),
+            parse(&["10.0.1.1:1", "[fd00:1::1]:1", "172.17.0.1:1", "10.0.2.1:1"])
+        );
+        assert!(interface("x", "10.0.0.1", 0).reaches("1.2.3.4".parse().unwrap()));
+        assert!(interface("x", "fd00::1", 0).reaches("::1".parse().unwrap()));
+    }
+
     #[test]
     fn this_host_has_interfaces() {
-        assert!(interfaces().unwrap().iter().any(IpAddr::is_loopback));
+        let all = interfaces().unwrap();
+        let loopback = all.iter().find(|one| one.address.is_loopback()).unwrap();
+        assert_eq!((&loopback.name[..], loopback.prefix), ("lo", 8));
     }
 
     #[test]
     fn a_locator_lists_what_was_bound() {
         let bound: SocketAddr = "127.0.0.1:4000".parse().unwrap();
-        let locator = locator_of(bound).unwrap();
+        let locator = locator_of(bound, &[]).unwrap();
         assert_eq!(locator.as_str(), "127.0.0.1:4000");
         assert_eq!(addresses_in(&locator), Ok(vec![bound]));
-        let everywhere = locator_of("0.0.0.0:4000".parse().unwrap()).unwrap();
+        let offered = locator_of("0.0.0.0:4000".parse().unwrap(), &ips(&["10.0.0.9"])).unwrap();
+        assert_eq!(offered.as_str(), "10.0.0.9:4000");
+        let everywhere = locator_of("0.0.0.0:4000".parse().unwrap(), &[]).unwrap();
         assert!(
             addresses_in(&everywhere)
                 .unwrap()

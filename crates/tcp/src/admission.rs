@@ -20,11 +20,10 @@ use mizzen_driver::{ConnectFailure, Event, LossReason, PeerId};
 
 use crate::connection::Connection;
 use crate::driver::{Peer, TcpDriver, Who};
-use crate::handshake::{Greeting, Heard, Hello, MAX_STRANGERS, Role, Stage};
+use crate::handshake::{Greeting, Heard, Hello, MAX_STRANGERS, Stage};
 use crate::listener::{self, Accepted};
 use crate::poller::Ready;
 use crate::slots::Key;
-use crate::wire::Wire;
 
 /// A connect under way.
 #[derive(Debug)]
@@ -140,7 +139,7 @@ impl TcpDriver {
 
     /// The network answered our dial: say hello.
     fn handle_answered(&mut self, key: Key, peer: PeerId) {
-        let (me, token) = (self.me, self.token);
+        let me = self.me;
         let Some(Peer::Dialling(dial)) = self.peers.get(&peer) else {
             return;
         };
@@ -155,7 +154,7 @@ impl TcpDriver {
         if let Some(kind) = listener::failure(&greeting.socket) {
             return self.fail_attempt(key, ConnectFailure::Unreachable(kind));
         }
-        match greeting.say(&hello.encode(Role::Dialler, &token)) {
+        match greeting.call(&self.security, peer, hello) {
             Ok(()) => {
                 greeting.stage = Stage::Calling { peer };
                 self.handle_answer(key, peer);
@@ -170,14 +169,14 @@ impl TcpDriver {
 
     /// The peer that we dialled said something.
     fn handle_answer(&mut self, key: Key, peer: PeerId) {
-        let (me, token) = (self.me, self.token);
+        let me = self.me;
         let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
             return;
         };
-        let heard = match greeting.listen() {
+        let heard = match greeting.listen(&self.security) {
             Heard::NotAll => return,
-            Heard::Closed => return self.fail_attempt(key, ConnectFailure::Rejected),
-            Heard::All(bytes) => Hello::decode(&bytes, Role::Acceptor, &token),
+            Heard::Nothing => None,
+            Heard::All(hello) => Some(hello),
         };
         match heard.filter(|hello| hello.from == peer && hello.to == me) {
             None => self.fail_attempt(key, ConnectFailure::Rejected),
@@ -197,14 +196,14 @@ impl TcpDriver {
 
     /// Somebody who dialled us said something.
     fn handle_stranger(&mut self, key: Key) {
-        let (me, token) = (self.me, self.token);
+        let me = self.me;
         let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
             return;
         };
-        let heard = match greeting.listen() {
+        let heard = match greeting.listen(&self.security) {
             Heard::NotAll => return,
-            Heard::Closed => None,
-            Heard::All(bytes) => Hello::decode(&bytes, Role::Dialler, &token),
+            Heard::Nothing => None,
+            Heard::All(hello) => Some(hello),
         };
         match heard.filter(|hello| hello.to == me && hello.from != me) {
             None => drop(self.remove_greeting(key)),
@@ -257,11 +256,10 @@ impl TcpDriver {
             to: hello.from,
             serial: self.next_serial(),
         };
-        let answer = answer.encode(Role::Acceptor, &self.token);
         let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
             return;
         };
-        if greeting.say(&answer).is_err() {
+        if greeting.answer(&self.security, answer).is_err() {
             return drop(self.remove_greeting(key));
         }
         if let Some(Peer::Dialling(dial)) = self.peers.remove(&hello.from) {
@@ -277,9 +275,10 @@ impl TcpDriver {
         };
         self.strangers.remove(&(greeting.deadline, key));
         self.attempts.remove(&(greeting.deadline, key));
+        let records = self.security.records;
         self.connections.replace(key, |who| match who {
             Who::Greeting(greeting) => Who::Linked(Box::new(Connection::new(
-                Wire::new(greeting.socket),
+                greeting.into_wire(records),
                 hello.from,
                 hello.serial,
             ))),
@@ -332,7 +331,9 @@ impl TcpDriver {
             match listener::dial(address) {
                 Err(error) => dial.failure = ConnectFailure::Unreachable(error.kind()),
                 Ok(socket) => {
-                    let greeting = Greeting::dialled(socket, peer, self.dial_patience);
+                    // Where there are others to try, one that does not answer at once is not waited for.
+                    let hurry = if dial.addresses.is_empty() { 1 } else { 4 };
+                    let greeting = Greeting::dialled(socket, peer, self.dial_patience / hurry);
                     let deadline = greeting.deadline;
                     let key = self.connections.insert(Who::Greeting(greeting));
                     dial.attempt = Some(key);

@@ -14,30 +14,39 @@ use mizzen_driver::{
     PartMut, PeerId, Refused, Scatter,
 };
 
-use crate::addresses::{addresses_in, locator_of};
+use crate::addresses::{addresses_in, in_order, interfaces, locator_of};
 use crate::admission::Dial;
 use crate::connection::{Connection, Turn};
 use crate::handshake::Greeting;
 use crate::header::{Asked, MAX_FRAME};
-use crate::listener::listen;
+use crate::listener::{describe, listen};
 use crate::liveness::{PULSE_INTERVAL, Pulse, pulse};
-use crate::options::{OpenError, TcpOptions, Token};
+use crate::options::{OpenError, TcpOptions};
 use crate::poller::{Poller, Ready, Source};
 use crate::receive::Pool;
+use crate::security::Security;
 use crate::send::Flushed;
 use crate::slots::{Key, Slots};
 
 /// One process's attachment to a TCP network.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use mizzen_driver::{Driver, Event, PeerId};
-/// use mizzen_tcp::{TcpDriver, TcpOptions, Token};
+/// use mizzen_identity::{Authority, Identity};
+/// use mizzen_tcp::{Security, TcpDriver, TcpOptions};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let token = Token([7; Token::LEN]);
-/// let here = "127.0.0.1:0".parse()?;
-/// let mut one = TcpDriver::new(TcpOptions::new(PeerId(1), token).listen(here))?;
-/// let mut two = TcpDriver::new(TcpOptions::new(PeerId(2), token).listen(here))?;
+/// let authority = Authority::new("lab", [7; 16])?;
+/// let driver = |rank: u32| -> Result<TcpDriver, Box<dyn std::error::Error>> {
+///     let ours = authority.credentials(&Identity::new("lab", [7; 16], rank, 0)?)?;
+///     let (client, server) = (ours.client_config(), ours.server_config());
+///     let identify = move |connection: &_| Some(PeerId(ours.peer(connection).ok()?.rank().into()));
+///     let security = Security::new(client, server, Arc::new(identify));
+///     let options = TcpOptions::new(PeerId(rank.into()), security);
+///     Ok(TcpDriver::new(options.listen("127.0.0.1:0".parse()?))?)
+/// };
+/// let (mut one, mut two) = (driver(1)?, driver(2)?);
 /// one.connect(PeerId(2), two.locator())?;
 ///
 /// let mut links = 0;
@@ -52,7 +61,7 @@ use crate::slots::{Key, Slots};
 #[derive(Debug)]
 pub struct TcpDriver {
     pub(crate) me: PeerId,
-    pub(crate) token: Token,
+    pub(crate) security: Security,
     pub(crate) hello_patience: Duration,
     pub(crate) dial_patience: Duration,
     caps: Caps,
@@ -108,8 +117,9 @@ impl TcpDriver {
         let system = |cause| OpenError::System { cause };
         let TcpOptions {
             me,
-            token,
+            security,
             listen: address,
+            offered,
             hello_patience,
             dial_patience,
         } = options;
@@ -130,11 +140,11 @@ impl TcpDriver {
         caps.can_push = true;
         Ok(Self {
             me,
-            token,
+            security,
             hello_patience,
             dial_patience,
             caps,
-            locator: locator_of(bound).map_err(system)?,
+            locator: locator_of(bound, &offered).map_err(system)?,
             poller,
             listener,
             has_callers: false,
@@ -440,7 +450,9 @@ impl Driver for TcpDriver {
         if self.peers.contains_key(&peer) || is_unreported {
             return Err(ConnectError::Already { peer });
         }
-        self.dial(peer, addresses);
+        // Where nothing is known of our own interfaces, the other's order is as good as any.
+        let ours = interfaces().unwrap_or_default();
+        self.dial(peer, in_order(addresses, &ours));
         self.settle();
         Ok(())
     }
@@ -508,6 +520,16 @@ impl Driver for TcpDriver {
             self.settle();
         }
         Ok(())
+    }
+
+    fn describe(&self, peer: PeerId) -> Option<String> {
+        let Some(&Peer::Linked(key)) = self.peers.get(&peer) else {
+            return None;
+        };
+        let Some(Who::Linked(link)) = self.connections.get(key) else {
+            return None;
+        };
+        describe(&link.wire)
     }
 
     fn gather(&mut self, peer: PeerId) {

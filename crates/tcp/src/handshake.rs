@@ -1,23 +1,22 @@
 //! The hello that each end says before a link exists.
 //!
-//! The end that dials says who it is, whom it wants and what it knows; the end that accepts checks this
-//! and answers in the same form. 72 bytes each way, little-endian, no more is read before they are found
-//! good. Until then the connection costs a slot of fixed size; nothing is allocated for it.
+//! First comes a handshake of mutual TLS, in which each end proves who it is. Then, under its seal, the end that dials
+//! says whom it wants, and the end that accepts checks this and answers in the same form: 40 bytes each way,
+//! little-endian. Until somebody says something a connection costs a slot of fixed size; nothing is allocated for it.
 //!
 //! The *serial* grows with each hello of a process. A link remembers the peer's; a later hello with a
 //! greater one means that the peer has given up that link, a hello with a smaller one was overtaken by it.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use mizzen_driver::{ConnectFailure, PeerId};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::options::Token;
+use crate::security::{Records, Security};
+use crate::session::{Broken, Progress, Session};
+use crate::wire::Wire;
 
 /// Which end says a hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,35 +34,33 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    pub(crate) const LEN: usize = size_of::<Wire>();
+    pub(crate) const LEN: usize = size_of::<Layout>();
 
-    pub(crate) fn encode(self, role: Role, token: &Token) -> [u8; Self::LEN] {
-        let wire = Wire {
+    pub(crate) fn encode(self, role: Role, records: Records) -> [u8; Self::LEN] {
+        let layout = Layout {
             magic: MAGIC,
             version: U16::new(VERSION),
             role: U16::new(role.code()),
-            zero: U32::new(0),
-            token: token.0,
+            records: U32::new(records.code()),
             from: U64::new(self.from.0),
             to: U64::new(self.to.0),
             serial: U64::new(self.serial),
         };
-        zerocopy::transmute!(wire)
+        zerocopy::transmute!(layout)
     }
 
     /// Reads a hello that the other end, in `role`, says it is. A reason would only help a stranger.
-    pub(crate) fn decode(bytes: &[u8; Self::LEN], role: Role, token: &Token) -> Option<Self> {
-        let wire: &Wire = zerocopy::transmute_ref!(bytes);
-        let is_known = token.matches(&wire.token);
-        let is_formed = wire.magic == MAGIC
-            && wire.version.get() == VERSION
-            && wire.role.get() == role.code()
-            && wire.zero.get() == 0;
-        let (from, to) = (PeerId(wire.from.get()), PeerId(wire.to.get()));
-        (is_known && is_formed).then_some(Self {
+    pub(crate) fn decode(bytes: &[u8; Self::LEN], role: Role, records: Records) -> Option<Self> {
+        let layout: &Layout = zerocopy::transmute_ref!(bytes);
+        let is_formed = layout.magic == MAGIC
+            && layout.version.get() == VERSION
+            && layout.role.get() == role.code()
+            && layout.records.get() == records.code();
+        let (from, to) = (PeerId(layout.from.get()), PeerId(layout.to.get()));
+        is_formed.then_some(Self {
             from,
             to,
-            serial: wire.serial.get(),
+            serial: layout.serial.get(),
         })
     }
 }
@@ -77,14 +74,22 @@ impl Role {
     }
 }
 
+impl Records {
+    fn code(self) -> u32 {
+        match self {
+            Self::Sealed => 1,
+            Self::Clear => 2,
+        }
+    }
+}
+
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-struct Wire {
+struct Layout {
     magic: [u8; 8],
     version: U16,
     role: U16,
-    zero: U32,
-    token: [u8; Token::LEN],
+    records: U32,
     from: U64,
     to: U64,
     serial: U64,
@@ -96,6 +101,10 @@ pub(crate) struct Greeting {
     pub(crate) socket: OwnedFd,
     pub(crate) stage: Stage,
     pub(crate) deadline: Instant,
+    /// There is one as soon as either end has said something.
+    session: Option<Box<Session>>,
+    /// What we say as soon as the other end has proved who it is.
+    to_say: Option<(PeerId, [u8; Hello::LEN])>,
     heard: [u8; Hello::LEN],
     heard_len: usize,
 }
@@ -105,9 +114,9 @@ pub(crate) struct Greeting {
 pub(crate) enum Stage {
     /// We dialled `peer`, and the network has not answered yet.
     Connecting { peer: PeerId },
-    /// We dialled `peer`, said hello, and wait for the answer.
+    /// We dialled `peer`, and wait for its proof and its answer.
     Calling { peer: PeerId },
-    /// Somebody dialled us and has yet to say hello.
+    /// Somebody dialled us and has yet to prove who it is and say hello.
     Accepted,
     /// Somebody said a good hello and waits until our own dial to it is decided.
     Parked { hello: Hello },
@@ -117,9 +126,9 @@ pub(crate) enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heard {
     NotAll,
-    All([u8; Hello::LEN]),
-    /// The other end closed, or the network did.
-    Closed,
+    All(Hello),
+    /// The other end is not believed, does not say a good hello, or closed.
+    Nothing,
 }
 
 impl Greeting {
@@ -137,36 +146,92 @@ impl Greeting {
             socket,
             stage,
             deadline,
+            session: None,
+            to_say: None,
             heard: [0; Hello::LEN],
             heard_len: 0,
         }
     }
 
-    /// Says hello. It fits in the buffer of a new connection, or the connection is not worth having.
-    pub(crate) fn say(&self, hello: &[u8; Hello::LEN]) -> Result<(), ConnectFailure> {
-        match send(&self.socket, hello, SendFlags::NOSIGNAL) {
-            Ok(Hello::LEN) => Ok(()),
-            Ok(_) => Err(ConnectFailure::Rejected),
-            Err(errno) => Err(ConnectFailure::Unreachable(io::Error::from(errno).kind())),
-        }
+    /// The network answered: begins the handshake with `peer`, to whom `hello` is then said.
+    pub(crate) fn call(
+        &mut self,
+        security: &Security,
+        peer: PeerId,
+        hello: Hello,
+    ) -> Result<(), ConnectFailure> {
+        let hello = hello.encode(Role::Dialler, security.records);
+        let session = Session::client(security).map_err(|_| ConnectFailure::Rejected)?;
+        self.to_say = Some((peer, hello));
+        let session = self.session.insert(Box::new(session));
+        session
+            .say(&self.socket, &[])
+            .map_err(|errno| ConnectFailure::Unreachable(std::io::Error::from(errno).kind()))
     }
 
-    /// Reads what is there of the other end's hello, and nothing of what follows it.
-    pub(crate) fn listen(&mut self) -> Heard {
-        while self.heard_len < Hello::LEN {
-            match recv(
-                &self.socket,
-                &mut self.heard[self.heard_len..],
-                RecvFlags::empty(),
-            ) {
-                Ok((0, _)) => return Heard::Closed,
-                Ok((len, _)) => self.heard_len += len,
-                Err(Errno::AGAIN) => return Heard::NotAll,
-                Err(Errno::INTR) => {}
-                Err(_) => return Heard::Closed,
+    /// Answers a hello.
+    pub(crate) fn answer(&mut self, security: &Security, hello: Hello) -> Result<(), Broken> {
+        let hello = hello.encode(Role::Acceptor, security.records);
+        let session = self.session.as_mut().ok_or(Broken::Refused)?;
+        let said = session.say(&self.socket, &hello);
+        said.map_err(|_| Broken::Closed)
+    }
+
+    /// Goes on with the handshake, and listens to what comes behind it.
+    pub(crate) fn listen(&mut self, security: &Security) -> Heard {
+        self.advance(security).unwrap_or(Heard::Nothing)
+    }
+
+    fn advance(&mut self, security: &Security) -> Result<Heard, Broken> {
+        if self.session.is_none() {
+            self.session = Some(Box::new(Session::server(security)?));
+        }
+        let session = self.session.as_mut().ok_or(Broken::Refused)?;
+        loop {
+            match session.take_record(&self.socket) {
+                Ok(Progress::Record) => {}
+                Ok(Progress::Waiting) => return Ok(Heard::NotAll),
+                Err(broken) => {
+                    // What went wrong is said to the other end, if it can hear it.
+                    let _ = session.say(&self.socket, &[]);
+                    return Err(broken);
+                }
+            }
+            session.say(&self.socket, &[]).map_err(|_| Broken::Closed)?;
+            if session.is_handshaking() {
+                continue;
+            }
+            if let Some((peer, hello)) = self.to_say.take() {
+                if session.peer(security) != Some(peer) {
+                    return Err(Broken::Refused);
+                }
+                let said = session.say(&self.socket, &hello);
+                said.map_err(|_| Broken::Closed)?;
+            }
+            self.heard_len += session.hear(&mut self.heard[self.heard_len..])?;
+            if self.heard_len == Hello::LEN {
+                break;
             }
         }
-        Heard::All(self.heard)
+        // Nothing follows a hello before its answer.
+        let role = match self.stage {
+            Stage::Accepted if session.has_more() => return Err(Broken::Refused),
+            Stage::Accepted => Role::Dialler,
+            _ => Role::Acceptor,
+        };
+        let hello = Hello::decode(&self.heard, role, security.records);
+        let proved = session.peer(security).ok_or(Broken::Refused)?;
+        let hello = hello.filter(|hello| hello.from == proved);
+        Ok(hello.map_or(Heard::Nothing, Heard::All))
+    }
+
+    /// The connection, as the link uses it.
+    pub(crate) fn into_wire(self, records: Records) -> Wire {
+        let session = match records {
+            Records::Sealed => self.session,
+            Records::Clear => None,
+        };
+        Wire::new(self.socket, session)
     }
 }
 
@@ -175,13 +240,12 @@ impl Greeting {
 pub(crate) const MAX_STRANGERS: usize = 256;
 
 const MAGIC: [u8; 8] = *b"mizzen\r\n";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TOKEN: Token = Token([9; Token::LEN]);
     const HELLO: Hello = Hello {
         from: PeerId(1),
         to: PeerId(2),
@@ -190,27 +254,34 @@ mod tests {
 
     #[test]
     fn a_hello_is_read_as_it_was_written() {
-        let bytes = HELLO.encode(Role::Dialler, &TOKEN);
-        assert_eq!(Hello::decode(&bytes, Role::Dialler, &TOKEN), Some(HELLO));
-        assert_eq!(bytes.len(), 72);
+        for records in [Records::Sealed, Records::Clear] {
+            let bytes = HELLO.encode(Role::Dialler, records);
+            assert_eq!(Hello::decode(&bytes, Role::Dialler, records), Some(HELLO));
+            assert_eq!(bytes.len(), 40);
+        }
     }
 
     #[test]
     fn a_hello_sent_back_is_refused() {
-        let bytes = HELLO.encode(Role::Dialler, &TOKEN);
-        assert_eq!(Hello::decode(&bytes, Role::Acceptor, &TOKEN), None);
+        let bytes = HELLO.encode(Role::Dialler, Records::Sealed);
+        let heard = Hello::decode(&bytes, Role::Acceptor, Records::Sealed);
+        assert_eq!(heard, None);
     }
 
     #[test]
-    fn every_byte_before_the_names_matters() {
-        for index in 0..48 {
-            let mut bytes = HELLO.encode(Role::Dialler, &TOKEN);
-            bytes[index] ^= 1;
-            assert_eq!(
-                Hello::decode(&bytes, Role::Dialler, &TOKEN),
-                None,
-                "byte {index}"
-            );
+    fn ends_that_do_not_agree_on_their_records_do_not_talk() {
+        let bytes = HELLO.encode(Role::Dialler, Records::Clear);
+        let heard = Hello::decode(&bytes, Role::Dialler, Records::Sealed);
+        assert_eq!(heard, None);
+    }
+
+    #[test]
+    fn every_bit_before_the_names_matters() {
+        for bit in 0..16 * 8 {
+            let mut bytes = HELLO.encode(Role::Dialler, Records::Sealed);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let heard = Hello::decode(&bytes, Role::Dialler, Records::Sealed);
+            assert_eq!(heard, None, "bit {bit}");
         }
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! [`TcpDriver`] implements [`Driver`](mizzen_driver::Driver) over one TCP connection for each peer. It
 //! does not block, has no thread, and holds memory for what is in flight only: an idle connection has no
-//! buffer. It authenticates peers by a job token before it allocates anything for them; it does not
-//! encrypt.
+//! buffer. Both ends of a link prove who they are by mutual TLS 1.3 before anything else; what follows is sealed, unless the
+//! network was declared trusted.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `driver` | the driver: its calls and its poll loop |
 //! | `admission` | who gets a link: dials, strangers, both at once |
+//! | `security`, `session` | who is believed; TLS on one connection |
 //! | `handshake` | the hello that each end says |
 //! | `connection`, `send`, `receive` | an open link and its two halves |
 //! | `wire` | the bytes of a connection |
@@ -20,6 +21,8 @@ mod addresses;
 mod admission;
 mod connection;
 mod driver;
+#[doc(hidden)]
+pub mod fuzzing;
 mod handshake;
 mod header;
 mod listener;
@@ -28,9 +31,13 @@ mod options;
 mod poller;
 mod queue;
 mod receive;
+mod security;
 mod send;
+mod session;
 mod slots;
 mod wire;
 
+pub use addresses::{Interface, interfaces};
 pub use driver::TcpDriver;
-pub use options::{OpenError, TcpOptions, Token};
+pub use options::{OpenError, TcpOptions};
+pub use security::{Identify, Records, Security};

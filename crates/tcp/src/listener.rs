@@ -2,12 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
+use crate::addresses::interfaces;
 use crate::liveness::SILENCE;
 
 /// What became of an accept.
@@ -85,6 +86,21 @@ pub(crate) fn failure(socket: &OwnedFd) -> Option<io::ErrorKind> {
         Ok(None) => None,
         Ok(Some(error)) | Err(error) => Some(error.kind()),
     }
+}
+
+/// From where to where a connection goes, and through which interface.
+pub(crate) fn describe(socket: &impl AsFd) -> Option<String> {
+    let socket = SockRef::from(socket);
+    let here = socket.local_addr().ok()?.as_socket()?;
+    let there = socket.peer_addr().ok()?.as_socket()?;
+    let all = interfaces().unwrap_or_default();
+    let through = all.iter().find(|one| one.address == here.ip());
+    let through = match through {
+        Some(one) if one.reaches(there.ip()) => format!(" through {}, same subnet", one.name),
+        Some(one) => format!(" through {}, routed", one.name),
+        None => String::new(),
+    };
+    Some(format!("{} to {there}{through}", here.ip()))
 }
 
 fn set_up(socket: &OwnedFd) -> io::Result<()> {

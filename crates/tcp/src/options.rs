@@ -1,12 +1,12 @@
 //! What a driver is told when it is made.
 
-use std::fmt;
-use std::hint::black_box;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use mizzen_driver::PeerId;
+
+use crate::security::Security;
 
 /// How to attach to a TCP network.
 #[derive(Debug, Clone)]
@@ -14,11 +14,13 @@ use mizzen_driver::PeerId;
 pub struct TcpOptions {
     /// This process.
     pub me: PeerId,
-    /// What peers of the same job know.
-    pub token: Token,
+    /// How it proves who it is, and whom it believes.
+    pub security: Security,
     /// Where to listen. An unspecified address stands for every interface, and port 0 for any free one.
     /// The loopback interface is offered to others only if it is named here, or if there is no other.
     pub listen: SocketAddr,
+    /// The addresses that others are told, in order of preference; none: those that they most likely reach.
+    pub offered: Vec<IpAddr>,
     /// How long a stranger may take to say who it is.
     pub hello_patience: Duration,
     /// How long one address of a locator may take to answer before the next is tried.
@@ -28,11 +30,12 @@ pub struct TcpOptions {
 impl TcpOptions {
     /// Every interface, and any free port.
     #[must_use]
-    pub fn new(me: PeerId, token: Token) -> Self {
+    pub fn new(me: PeerId, security: Security) -> Self {
         Self {
             me,
-            token,
+            security,
             listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            offered: Vec::new(),
             hello_patience: HELLO_PATIENCE,
             dial_patience: DIAL_PATIENCE,
         }
@@ -42,6 +45,12 @@ impl TcpOptions {
     #[must_use]
     pub fn listen(self, listen: SocketAddr) -> Self {
         Self { listen, ..self }
+    }
+
+    /// The same, with others told only these addresses.
+    #[must_use]
+    pub fn offered(self, offered: Vec<IpAddr>) -> Self {
+        Self { offered, ..self }
     }
 
     /// The same, with this patience towards a stranger.
@@ -60,31 +69,6 @@ impl TcpOptions {
             dial_patience,
             ..self
         }
-    }
-}
-
-/// The secret of a job. Never printed, and compared in constant time.
-#[derive(Clone, Copy)]
-pub struct Token(pub [u8; Token::LEN]);
-
-impl Token {
-    /// Its length, in bytes.
-    pub const LEN: usize = 32;
-
-    /// Whether both are the same, in a time that does not depend on where they differ.
-    pub(crate) fn matches(&self, other: &[u8; Token::LEN]) -> bool {
-        let difference = self
-            .0
-            .iter()
-            .zip(other)
-            .fold(0, |sum, (a, b)| black_box(sum | (a ^ b)));
-        black_box(difference) == 0
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(..)")
     }
 }
 
@@ -113,25 +97,3 @@ pub enum OpenError {
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
 /// Long enough for a lost packet, short enough that a host with several dead addresses is soon reached.
 const DIAL_PATIENCE: Duration = Duration::from_secs(2);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_matches_itself_only() {
-        let token = Token([7; Token::LEN]);
-        assert!(token.matches(&[7; Token::LEN]));
-        for index in 0..Token::LEN {
-            let mut other = [7; Token::LEN];
-            other[index] ^= 0x80;
-            assert!(!token.matches(&other));
-        }
-    }
-
-    #[test]
-    fn a_token_is_not_printed() {
-        let options = TcpOptions::new(PeerId(1), Token([0x5a; Token::LEN]));
-        assert!(!format!("{options:?}").contains("90"));
-    }
-}

@@ -11,7 +11,8 @@ use mizzen_driver::{BodyId, Event, LossReason, PeerId, Refused, Scatter};
 use rustix::io::Errno;
 
 use crate::header::{Asked, Header, Last, MAX_FRAME};
-use crate::wire::Wire;
+use crate::session::Scratch;
+use crate::wire::{Took, Wire};
 
 #[derive(Debug)]
 pub(crate) struct ReceiveHalf {
@@ -253,11 +254,10 @@ impl ReceiveHalf {
                 used += 1;
             }
         }
-        let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
-        let len = wire.read(&mut slices[..used])?;
+        let Took { len, is_all } = wire.read(&mut slices[..used], &mut pool.scratch)?;
         // epoll(7): a short read means that all is read, and that an edge will follow. The end of the stream has
         // no edge of its own if it came before this read.
-        self.has_more = len == offered || self.may_have_ended;
+        self.has_more = !is_all || self.may_have_ended;
         let placed = len.min(in_place);
         if let Some(piece) = &mut self.piece {
             if let Some(place) = self.places.get_mut(&piece.body) {
@@ -286,8 +286,11 @@ impl ReceiveHalf {
         };
         let room = self.buffer.room(pool, needed);
         let offered = room.len().min(spare.max(needed));
-        let len = wire.read(&mut [IoSliceMut::new(&mut room[..offered])])?;
-        self.has_more = len == offered || self.may_have_ended;
+        let Took { len, is_all } = wire.read(
+            &mut [IoSliceMut::new(&mut room[..offered])],
+            &mut pool.scratch,
+        )?;
+        self.has_more = !is_all || self.may_have_ended;
         self.buffer.end += len;
         Ok(len)
     }
@@ -303,7 +306,11 @@ struct Buffer {
 
 /// Buffers that no link needs just now.
 #[derive(Debug, Default)]
-pub(crate) struct Pool(Vec<Box<[u8]>>);
+pub(crate) struct Pool {
+    buffers: Vec<Box<[u8]>>,
+    /// For links whose bytes are sealed.
+    scratch: Scratch,
+}
 
 impl Buffer {
     /// Room for the longest frame, and for many short ones at a time.
@@ -345,14 +352,14 @@ impl Buffer {
 
 impl Pool {
     fn take(&mut self) -> Box<[u8]> {
-        self.0
+        self.buffers
             .pop()
             .unwrap_or_else(|| vec![0; Buffer::LEN].into_boxed_slice())
     }
 
     fn put(&mut self, buffer: Option<Box<[u8]>>) {
-        if self.0.len() < MAX_POOL {
-            self.0.extend(buffer);
+        if self.buffers.len() < MAX_POOL {
+            self.buffers.extend(buffer);
         }
     }
 }
@@ -362,6 +369,7 @@ fn reason_of(errno: Errno) -> LossReason {
         Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH => LossReason::Silent,
         // A process that was killed, or that left without reading all, closes this way.
         Errno::CONNRESET | Errno::PIPE => LossReason::Closed,
+        Errno::BADMSG => LossReason::Violation("records that are not sealed as they should be"),
         errno => LossReason::Broken(io::Error::from(errno).kind()),
     }
 }

@@ -146,6 +146,10 @@ impl SendHalf {
     /// Writes what the network takes, and names each body that is written to `sent`.
     pub(crate) fn flush(&mut self, wire: &mut Wire, mut sent: impl FnMut(BodyId)) -> Flushed {
         let mut budget = FLUSH_TURN;
+        if self.has_room && wire.has_unsent() {
+            let flushed = wire.flush().map(|()| 0);
+            self.note(flushed, 0);
+        }
         while self.has_room && self.failure.is_none() {
             if self.queue.is_empty() && self.bodies.is_empty() {
                 break;

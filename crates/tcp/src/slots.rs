@@ -55,6 +55,13 @@ impl<T> Slots<T> {
         Key::new(index, self.slots[index].generation)
     }
 
+    pub(crate) fn get(&self, key: Key) -> Option<&T> {
+        let slot = self.slots.get(key.index())?;
+        slot.value
+            .as_ref()
+            .filter(|_| Key::new(key.index(), slot.generation) == key)
+    }
+
     pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.index())?;
         slot.value

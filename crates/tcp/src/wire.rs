@@ -1,4 +1,4 @@
-//! The bytes of a connection: what is written to it and read from it.
+//! The bytes of a connection: what is written to it and read from it, sealed or as they are.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,19 +6,49 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, readv};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
+use crate::session::{Scratch, Session};
+
 /// A connection, as its two halves use it.
 #[derive(Debug)]
 pub(crate) struct Wire {
     socket: OwnedFd,
+    /// What seals its bytes, unless they are as they are.
+    session: Option<Box<Session>>,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Took {
+    pub(crate) len: usize,
+    /// Whether it was all that was there, so that an edge will follow (epoll(7)).
+    pub(crate) is_all: bool,
 }
 
 impl Wire {
-    pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self { socket }
+    pub(crate) fn new(socket: OwnedFd, session: Option<Box<Session>>) -> Self {
+        Self { socket, session }
+    }
+
+    /// Whether the network has not taken all that was written.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.session
+            .as_ref()
+            .is_some_and(|session| session.has_unsent())
+    }
+
+    /// Sends what the network has not taken. `AGAIN` if there still is no room for all of it.
+    pub(crate) fn flush(&mut self) -> Result<(), Errno> {
+        match &mut self.session {
+            Some(session) => session.flush(&self.socket),
+            None => Ok(()),
+        }
     }
 
     /// Writes what the network takes of `slices`, which are `len` bytes together.
     pub(crate) fn write(&mut self, slices: &[IoSlice<'_>], len: usize) -> Result<usize, Errno> {
+        if let Some(session) = &mut self.session {
+            return session.write(&self.socket, slices, len);
+        }
         // Not writev, which would raise SIGPIPE in a program that is not ours.
         let flags = SendFlags::NOSIGNAL;
         match slices {
@@ -43,11 +73,26 @@ impl Wire {
     }
 
     /// Reads what the network has, as far as there is room.
-    pub(crate) fn read(&mut self, slices: &mut [IoSliceMut<'_>]) -> Result<usize, Errno> {
-        match slices {
-            [one] => recv(&self.socket, &mut **one, RecvFlags::empty()).map(|(len, _)| len),
-            _ => readv(&self.socket, slices),
+    pub(crate) fn read(
+        &mut self,
+        slices: &mut [IoSliceMut<'_>],
+        scratch: &mut Scratch,
+    ) -> Result<Took, Errno> {
+        if let Some(session) = &mut self.session {
+            return session.read(&self.socket, slices, scratch);
         }
+        let (offered, len) = match slices {
+            [one] => (
+                one.len(),
+                recv(&self.socket, &mut **one, RecvFlags::empty())?.1,
+            ),
+            _ => (
+                slices.iter().map(|slice| slice.len()).sum(),
+                readv(&self.socket, slices)?,
+            ),
+        };
+        let is_all = len < offered;
+        Ok(Took { len, is_all })
     }
 }
 

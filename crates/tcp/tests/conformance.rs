@@ -1,29 +1,34 @@
-//! The TCP driver keeps the contract, over the loopback interface.
+//! The TCP driver keeps the contract, over the loopback interface, with sealed records and with clear ones.
+
+mod common;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use common::Job;
 use mizzen_driver::conformance::Harness;
 use mizzen_driver::{Locator, PeerId};
-use mizzen_tcp::{TcpDriver, TcpOptions, Token};
+use mizzen_tcp::{Records, TcpDriver, TcpOptions};
 use socket2::{Domain, Socket, Type};
 
 /// Each harness is a job of its own: a port that was ours may be another test's in a moment.
 struct Loopback {
-    token: Token,
+    job: Job,
+    records: Records,
     /// Ports that are taken, and at which nobody listens.
     deaf: Vec<Socket>,
 }
 
 impl Loopback {
-    fn new() -> Self {
+    fn new(records: Records) -> Self {
         static JOBS: AtomicU64 = AtomicU64::new(0);
-        let mut token = [0; Token::LEN];
+        let mut number = [0; 16];
         let job = JOBS.fetch_add(1, Ordering::Relaxed);
-        token[..8].copy_from_slice(&job.to_le_bytes());
-        token[8..12].copy_from_slice(&std::process::id().to_le_bytes());
+        number[..8].copy_from_slice(&job.to_le_bytes());
+        number[8..12].copy_from_slice(&std::process::id().to_le_bytes());
         Self {
-            token: Token(token),
+            job: Job::new(number),
+            records,
             deaf: Vec::new(),
         }
     }
@@ -33,7 +38,7 @@ impl Harness for Loopback {
     type Driver = TcpDriver;
 
     fn driver(&mut self, me: PeerId) -> TcpDriver {
-        let options = TcpOptions::new(me, self.token);
+        let options = TcpOptions::new(me, self.job.security(me, self.records));
         let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         TcpDriver::new(options.listen(anywhere)).expect("a free port on the loopback interface")
     }
@@ -57,4 +62,14 @@ impl Harness for Loopback {
     }
 }
 
-mizzen_driver::conformance!(Loopback::new());
+mod sealed {
+    use super::*;
+
+    mizzen_driver::conformance!(Loopback::new(Records::Sealed));
+}
+
+mod clear {
+    use super::*;
+
+    mizzen_driver::conformance!(Loopback::new(Records::Clear));
+}
