@@ -1,0 +1,48 @@
+//! The libfabric driver of Mizzen.
+//!
+//! [`OfiDriver`] implements [`Driver`](mizzen_driver::Driver) over the reliable unconnected endpoints of
+//! libfabric, which is loaded at run time: a machine without it gets [`OpenError::NoLibrary`]. Such
+//! endpoints have no connections, no news of loss and no authentication, so the driver is given another
+//! one that has, the bootstrap, and adds the fabric to each of its links.
+//!
+//! It does not block and has no thread. It does not encrypt: a fabric is as safe as its network.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `driver` | the driver: what it holds, and its calls |
+//! | `poll`, `report` | its poll loop: what arrives and goes on; what is reported, and the end of links |
+//! | `greeting`, `hello` | links begin and end with the bootstrap |
+//! | `link`, `outgoing`, `incoming` | an open link and its two halves |
+//! | `bodies` | bodies, from memory to memory |
+//! | `message` | what travels through the fabric |
+//! | `port`, `pool` | the endpoint for messages, and its buffers |
+//! | `endpoint`, `domain`, `info`, `library`, `sys` | libfabric: its objects, offers, functions and declarations |
+//! | `wakeup`, `random`, `options` | what the name says |
+
+mod bodies;
+mod domain;
+mod driver;
+mod endpoint;
+mod greeting;
+mod hello;
+mod incoming;
+mod info;
+mod library;
+mod link;
+mod message;
+mod options;
+mod outgoing;
+mod poll;
+mod pool;
+mod port;
+mod random;
+mod report;
+#[cfg(test)]
+mod strangers;
+mod sys;
+mod wakeup;
+
+pub use driver::OfiDriver;
+pub use info::{ProviderInfo, providers};
+pub use library::{Version, version};
+pub use options::{OfiOptions, OpenError};

@@ -1,0 +1,116 @@
+//! Sleeping: one descriptor for the fabric, the bootstrap, a bell that we ring ourselves, and a timer.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+#[derive(Debug)]
+pub(crate) struct Wakeup {
+    epoll: OwnedFd,
+    bell: OwnedFd,
+    timer: OwnedFd,
+    is_rung: bool,
+    is_armed: bool,
+}
+
+impl Wakeup {
+    pub(crate) fn new() -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let wakeup = Self {
+            epoll,
+            bell,
+            timer,
+            is_rung: false,
+            is_armed: false,
+        };
+        for fd in [&wakeup.bell, &wakeup.timer] {
+            wakeup.watch(fd.as_fd())?;
+        }
+        Ok(wakeup)
+    }
+
+    /// Is readable while this one is, until it is closed.
+    pub(crate) fn watch(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        let data = EventData::new_u64(0);
+        Ok(epoll::add(&self.epoll, fd, data, EventFlags::IN)?)
+    }
+
+    /// From now on, cares only for what is new at a descriptor that is watched; one that stays readable for
+    /// ever is quiet after a [`harvest`](Self::harvest).
+    pub(crate) fn watch_edges(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        let data = EventData::new_u64(0);
+        let edges = EventFlags::IN | EventFlags::ET;
+        Ok(epoll::modify(&self.epoll, fd, data, edges)?)
+    }
+
+    /// Takes note of what is new.
+    pub(crate) fn harvest(&self) {
+        let mut events = [MaybeUninit::uninit(); MAX_EVENTS];
+        // Interrupted, it is still readable: the next harvest will do.
+        let _ = epoll::wait(&self.epoll, &mut events[..], Some(&NOW));
+    }
+
+    pub(crate) fn ring(&mut self) {
+        if !self.is_rung {
+            // The only failure is a full counter, and a full counter is readable.
+            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+            self.is_rung = true;
+        }
+    }
+
+    pub(crate) fn hush(&mut self) {
+        if self.is_rung {
+            // The only failure is an empty counter, which is what we want.
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+            self.is_rung = false;
+        }
+    }
+
+    /// Is readable after this time, unless [`disarm`](Self::disarm) comes first.
+    pub(crate) fn arm(&mut self, after: Duration) {
+        let times = Itimerspec {
+            it_interval: NOW,
+            it_value: Timespec::try_from(after).unwrap_or(NOW),
+        };
+        // It fails for bad arguments only, and these are in range.
+        let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &times);
+        self.is_armed = true;
+    }
+
+    pub(crate) fn disarm(&mut self) {
+        if self.is_armed {
+            self.arm(Duration::ZERO);
+            self.is_armed = false;
+        }
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+/// Whether none of these descriptors is readable.
+pub(crate) fn are_quiet<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>) -> bool {
+    let mut fds: Vec<PollFd<'_>> = fds
+        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+        .collect();
+    // Interrupted, we do not know.
+    poll(&mut fds, Some(&NOW)).is_ok_and(|ready| ready == 0)
+}
+
+const NOW: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+/// Events that one harvest takes; with more it stays readable, and another follows.
+const MAX_EVENTS: usize = 64;
