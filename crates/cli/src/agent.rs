@@ -359,6 +359,11 @@ impl Agent {
                         self.link.send(&FromAgent::Waiting { rank, text });
                     }
                 }
+                FromProcess::Path { text } => {
+                    if self.link.stream.backlog() < HIGH_WATER {
+                        self.link.send(&FromAgent::Path { rank, text });
+                    }
+                }
                 FromProcess::Certify { request } => {
                     if let Err(error) = self.children.certify(rank, &request) {
                         let text = sentence(&error);

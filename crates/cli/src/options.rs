@@ -74,6 +74,14 @@ pub(crate) struct Run {
     #[arg(long, value_name = "PATH")]
     pub(crate) agent_path: Option<PathBuf>,
 
+    /// The job's file: the networks that processes of different hosts may use (`mizzen.toml`).
+    #[arg(long, value_name = "PATH")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Say over which network and addresses processes of different hosts reach each other, and why those.
+    #[arg(long)]
+    pub(crate) show_paths: bool,
+
     /// The name of this cluster, in what processes prove of themselves to other hosts.
     #[arg(long, value_name = "NAME", default_value = "local", value_parser = cluster)]
     pub(crate) cluster: String,

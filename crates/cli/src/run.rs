@@ -4,6 +4,7 @@
 
 mod job;
 mod links;
+mod networks;
 mod printer;
 
 use std::io::{Read, Write};
@@ -310,6 +311,7 @@ impl Launcher {
             FromAgent::Waiting { rank, text } => {
                 self.job.handle_waiting(rank, &text, Instant::now())
             }
+            FromAgent::Path { rank, text } => self.job.handle_path(rank, &text),
             FromAgent::Locate { rank } => self.job.handle_locate(host, rank),
             FromAgent::Error { text } => self.job.stop(Some(text), CANNOT_START),
         };
@@ -447,6 +449,7 @@ fn starts(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Option
         .and_then(|mut random| random.read_exact(&mut job_id))
         .context("no random numbers from /dev/urandom")?;
     let authority = authority(options, hosts, job_id)?;
+    let mut networks = networks::networks(options, hosts)?.into_iter();
     let secret = || match &authority {
         Some(authority) => Secret::new(authority.to_secret().as_bytes().to_vec()),
         None => Secret::default(),
@@ -475,6 +478,8 @@ fn starts(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Option
             env: env.clone(),
             cwd: cwd.clone().into_os_string().into_vec(),
             on_death: options.on_death(),
+            networks: networks.next().unwrap_or_default(),
+            show_paths: options.show_paths,
             cluster: options.cluster.clone(),
             // As long as the secret, which is put in when there is no copy to be forgotten.
             authority: Secret::new(vec![0; secret().as_bytes().len()]),

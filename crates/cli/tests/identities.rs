@@ -2,20 +2,15 @@
 //!
 //! The processes are this test binary again: [`a_process_of_a_job`] is what they run.
 
-#![allow(unsafe_code)]
-
 mod common;
 
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Output};
 
+use common::me::Me;
 use common::{Job, Script, mizzen, text};
-use mizzen_identity::{Credentials, CredentialsError, Identity, Keys};
-use mizzen_proto::boot::{
-    AGENT_FD, Boot, FromProcess, MAX_PACKET, ToAgent, ToProcess, split_frame,
-};
-use mizzen_shm::{Socket, SocketError};
+use mizzen_identity::{Identity, Keys};
+use mizzen_proto::boot::{ToAgent, split_frame};
 
 const SCENARIO: &str = "MIZZEN_TEST_SCENARIO";
 const TWO_HOSTS: [&str; 4] = [
@@ -246,51 +241,6 @@ fn a_process_of_a_job() {
         "alone" => alone(&Me::boot()),
         "wait" => wait(),
         other => panic!("{other}"),
-    }
-}
-
-struct Me {
-    agent: Socket,
-    boot: Boot,
-}
-
-impl Me {
-    fn boot() -> Self {
-        let number = std::env::var(AGENT_FD).unwrap().parse().unwrap();
-        // SAFETY: the agent left the descriptor of that number open for us, and nothing in this process has taken it.
-        let fd = unsafe { OwnedFd::from_raw_fd(number) };
-        let agent = Socket::from_fd(fd).unwrap();
-        let Some(ToProcess::Boot(boot)) = hear(&agent) else {
-            panic!("the first packet says who we are");
-        };
-        Self { agent, boot }
-    }
-
-    fn ask(&self, request: Vec<u8>) -> Option<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let packet = FromProcess::Certify { request };
-        packet.encode(&mut bytes).unwrap();
-        self.agent.send(&bytes, &[]).unwrap();
-        match hear(&self.agent)? {
-            ToProcess::Certificate { certificate } => Some(certificate),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn certify(&self) -> Result<Credentials, CredentialsError> {
-        let keys = Keys::generate()?;
-        let certificate = self.ask(keys.request()).unwrap();
-        Credentials::new(keys, certificate, self.boot.authority.clone())
-    }
-}
-
-/// What the agent says, or nothing if it closed the socket.
-fn hear(agent: &Socket) -> Option<ToProcess> {
-    let mut buffer = [0; MAX_PACKET];
-    match agent.recv(&mut buffer) {
-        Ok(received) => Some(ToProcess::decode(&buffer[..received.len]).unwrap()),
-        Err(SocketError::Closed) => None,
-        Err(other) => panic!("{other}"),
     }
 }
 

@@ -183,6 +183,14 @@ pub enum JoinError {
     /// This process cannot prove to other hosts who it is.
     #[error("this process cannot prove who it is: {0}")]
     Identity(#[from] mizzen_identity::CredentialsError),
+    /// A network of the job's file cannot be used on this host.
+    #[error("cannot attach to the network {network:?}: {cause}")]
+    Network {
+        /// What the job's file calls it.
+        network: String,
+        /// What was wrong.
+        cause: String,
+    },
     /// The operating system refused something.
     #[error("cannot set up the process: {0}")]
     System(#[from] std::io::Error),

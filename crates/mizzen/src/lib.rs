@@ -29,6 +29,8 @@ mod address;
 pub mod crash;
 mod deck;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod host;
 mod local;
 mod lock;

@@ -1,13 +1,16 @@
 //! A whole job inside one OS process: ranks are threads, so that a parallel program is tested under `cargo test`.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use mizzen_identity::{Authority, Credentials, Identity};
+use mizzen_proto::boot::Network;
 
 use crate::deck::Deck;
 use crate::error::{Departure, Error, Gone, JoinError, Result};
 use crate::memory::Memory;
-use crate::net::Engine;
+use crate::net::attach;
 use crate::process::{Handle, Neighbours, Process, Universe};
 use crate::rank::{Incarnation, ProcessId, Rank};
 
@@ -68,6 +71,7 @@ pub fn local_over_tcp<T: Send>(
 ) -> Result<Vec<T>> {
     assert!(size > 0, "a job has at least one rank");
     let locators = Arc::new(OnceLock::new());
+    let authority = Authority::new(CLUSTER, JOB).map_err(identity)?;
     let (mut decks, mut places, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for rank in 0..size {
         let id = ProcessId::new(Rank(rank), Incarnation(0));
@@ -75,11 +79,12 @@ pub fn local_over_tcp<T: Send>(
         let process = Process::new(id, size, "local".into(), Memory::Heap, neighbours)
             .map_err(JoinError::Memory)?;
         let place = Arc::downgrade(&process);
-        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let engine =
-            Engine::start(place.clone(), id, [42; 32], listen).map_err(JoinError::System)?;
-        all.push(engine.locator().to_owned());
-        let _ = process.engine.set(engine);
+        let listen = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let credentials = credentials_of(&authority, id)?;
+        let network = Network::plain();
+        let networks = attach(&place, id, &credentials, Some(listen), &[network])?;
+        all.push(networks.locator());
+        let _ = process.networks.set(networks);
         places.push(place);
         decks.push(Deck {
             process: Handle::new(process),
@@ -90,15 +95,29 @@ pub fn local_over_tcp<T: Send>(
         for place in places.iter().filter_map(std::sync::Weak::upgrade) {
             if place.id != gone.process() {
                 place.fail(gone);
-            } else if let Some(engine) = place.engine.get() {
+            } else if let Some(networks) = place.networks.get() {
                 // Something of the failed rank lives on; as a dead process it would not.
-                engine.leave(gone.how());
+                networks.leave(gone.how());
             }
         }
     })
 }
 
 /// Runs each rank in a thread. A rank that fails is told to the others with `tell`.
+/// What a launcher and an agent would give a process.
+fn credentials_of(authority: &Authority, id: ProcessId) -> Result<Credentials, JoinError> {
+    let who = Identity::new(CLUSTER, JOB, id.rank.0, id.incarnation.0);
+    let who = who.map_err(|error| JoinError::Agent(error.to_string()))?;
+    authority.credentials(&who).map_err(identity)
+}
+
+fn identity(error: impl core::fmt::Display) -> JoinError {
+    JoinError::Agent(error.to_string())
+}
+
+const CLUSTER: &str = "local";
+const JOB: [u8; 16] = [0; 16];
+
 fn run_ranks<T: Send>(
     decks: Vec<Deck>,
     body: impl Fn(Deck) -> Result<T> + Sync,

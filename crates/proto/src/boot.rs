@@ -18,12 +18,14 @@
 
 mod codec;
 mod launcher;
+mod network;
 mod process;
 mod secret;
 mod start;
 
 pub use codec::{DecodeError, TooLarge};
 pub use launcher::{FromAgent, SignalOrigin, Stream, ToAgent, split_frame};
+pub use network::{Carrier, MAX_INTERFACES, MAX_NETWORKS, Network};
 pub use process::{Boot, FromProcess, ToProcess};
 pub use secret::Secret;
 pub use start::{OnDeath, Start};
@@ -32,10 +34,10 @@ pub use start::{OnDeath, Start};
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
-/// The largest packet between process and agent: the longest certificate, cluster, host and bind address, and change.
-pub const MAX_PACKET: usize = 4096;
+/// The largest packet between process and agent: as many networks as a process may have, and change.
+pub const MAX_PACKET: usize = 16 * 1024;
 
 /// The largest frame between launcher and agent: all that Linux takes as arguments and environment (6 MiB), and change.
 pub const MAX_FRAME: usize = 8 << 20;

@@ -150,6 +150,8 @@ impl Children {
             host: self.start.host.clone(),
             hosts: self.start.hosts,
             bind: self.start.bind.clone(),
+            networks: self.start.networks.clone(),
+            show_paths: self.start.show_paths,
             cluster: self.start.cluster.clone(),
             authority: authority.unwrap_or_default(),
         };

@@ -1,6 +1,8 @@
 //! The front end: starts the sides, gathers what they say, and shows it.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::os::fd::AsRawFd;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, bail};
@@ -12,7 +14,7 @@ use super::floor::memory::Source;
 use super::machine::{self, Machine};
 use super::options::Bench;
 use super::plan::{Path, Plan, Test, Work};
-use super::{plot, startup, table};
+use super::{floor, plot, startup, table};
 use crate::run::say;
 
 /// Measures what was asked for.
@@ -97,7 +99,7 @@ fn progress(plans: &[Plan]) -> ProgressBar {
     }
     let lines = |plan: &Plan| match plan.test {
         Test::Latency | Test::Rate | Test::Bandwidth => plan.sizes.len(),
-        Test::Threads => plan.threads.len(),
+        Test::Threads | Test::Streams => plan.threads.len(),
         Test::Idle | Test::Startup => 1,
     };
     let runs = plans
@@ -114,13 +116,19 @@ fn measure(
 ) -> anyhow::Result<Vec<Figures>> {
     // Memory of its own: participants count from zero how often they met.
     let memory = Source::make()?;
-    let work = Work::Measure(Plan {
+    let authority = match plan.path {
+        Path::Tls => floor::tls::new_authority()?,
+        _ => String::new(),
+    };
+    let work = Work::Measure(Box::new(Plan {
         memory: memory.path(),
+        authority,
         ..plan.clone()
-    });
+    }));
+    let file = job_file(plan)?;
     let mut command = match plan.path {
         Path::Thread => side(&work)?,
-        Path::Process | Path::Tcp => job(plan, &work)?,
+        _ => job(plan, &work, Some(&file))?,
     };
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = started.context("the measurement cannot be started")?;
@@ -152,17 +160,22 @@ pub(crate) fn side(work: &Work) -> anyhow::Result<Command> {
 }
 
 /// This command as the launcher of a job of sides.
-pub(crate) fn job(plan: &Plan, work: &Work) -> anyhow::Result<Command> {
+pub(crate) fn job(plan: &Plan, work: &Work, file: Option<&File>) -> anyhow::Result<Command> {
     let mut command = this_command()?;
     let processes = match plan.test {
         Test::Startup => plan.processes,
         _ => plan.participants(),
     };
     command.args(["run", "--no-label", "-n", &processes.to_string()]);
-    if plan.path == Path::Tcp {
-        // Two hosts that are both this one: processes of different hosts use the network.
-        command.args(["--hosts", "a=127.0.0.1,b=127.0.0.1"]);
-        command.args(["--remote-shell", "env MIZZEN_BENCH_HOST={host}"]);
+    if plan.path.is_network() {
+        let hosts = plan.places.iter();
+        let hosts = hosts.map(|place| format!("{}={}", place.host, place.address));
+        command.args(["--hosts", &hosts.collect::<Vec<_>>().join(",")]);
+        command.args(["--remote-shell", &plan.remote_shell]);
+        if let Some(file) = file {
+            let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+            command.args(["--file", &path]);
+        }
     }
     let side = side(work)?;
     command
@@ -170,6 +183,23 @@ pub(crate) fn job(plan: &Plan, work: &Work) -> anyhow::Result<Command> {
         .arg(side.get_program())
         .args(side.get_args());
     Ok(command)
+}
+
+/// The file that declares the network of a path, without a name in any file system.
+fn job_file(plan: &Plan) -> anyhow::Result<File> {
+    let network = match plan.path {
+        Path::Ofi if plan.provider.is_empty() => "driver = \"ofi\"\nsecurity = \"trusted\"".into(),
+        Path::Ofi => format!(
+            "driver = \"ofi\"\nsecurity = \"trusted\"\nprovider = \"{}\"",
+            plan.provider
+        ),
+        Path::Tls => "security = \"tls\"".to_owned(),
+        _ => "security = \"trusted\"".to_owned(),
+    };
+    let memory = rustix::fs::memfd_create("mizzen.toml", rustix::fs::MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(memory);
+    write!(file, "[[network]]\nname = \"bench\"\n{network}\n")?;
+    Ok(file)
 }
 
 fn this_command() -> anyhow::Result<Command> {

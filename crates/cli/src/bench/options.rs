@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use clap::Args;
 
 use super::floor::memory::MAX_PARTICIPANTS;
-use super::plan::{Path, Plan, Test, Variant};
+use super::plan::{Path, Place, Plan, Test, Variant};
 use super::words::parse_size;
+use crate::options::{check_remote_shell, parse_hosts};
 
 /// Measure how fast messages are on this machine, beside what the bare machine can do.
 ///
@@ -75,6 +76,22 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_RUNS))]
     pub(crate) runs: Option<u32>,
 
+    /// For networks: the two hosts, as `name=address`. Without it both are this one, over the loopback interface.
+    #[arg(long, value_name = "HOST=ADDRESS,…", value_delimiter = ',')]
+    pub(crate) hosts: Vec<String>,
+
+    /// For networks: the command that runs another on a host, as for `mizzen run`.
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "env MIZZEN_BENCH_HOST={host}"
+    )]
+    pub(crate) remote_shell: String,
+
+    /// For libfabric: its provider, such as `tcp;ofi_rxm`. [default: libfabric's choice]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+
     /// Print one JSON object a line instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -90,7 +107,7 @@ const MAX_RUNS: i64 = 10_000;
 impl Bench {
     /// Checks what the types cannot say.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        use Test::{Bandwidth, Idle, Latency, Rate, Startup, Threads};
+        use Test::{Bandwidth, Idle, Latency, Rate, Startup, Streams, Threads};
         let test = self.test;
         let carries = matches!(test, Latency | Rate | Bandwidth);
         let goes_with = [
@@ -109,8 +126,8 @@ impl Bench {
             (
                 "--threads",
                 !self.threads.is_empty(),
-                test == Threads,
-                "threads",
+                matches!(test, Threads | Streams),
+                "threads and streams",
             ),
             (
                 "--processes",
@@ -169,8 +186,18 @@ impl Bench {
             "startup starts processes; give --path process or --path tcp"
         );
         ensure!(
+            test != Streams || self.path.iter().all(|path| path.is_network()),
+            "streams measures networks; give --path tcp, tls or ofi"
+        );
+        let places = self.places()?;
+        ensure!(
+            places.is_empty() || self.path.iter().all(|path| path.is_network()),
+            "--hosts goes with networks only; give --path tcp, tls or ofi"
+        );
+        check_remote_shell(&self.remote_shell)?;
+        ensure!(
             test != Rate
-                || self.path.iter().all(|path| *path == Path::Tcp)
+                || self.path.iter().all(|path| path.is_network())
                 || self.sizes.iter().all(|size| *size <= 56)
                 || self.lent,
             "rate is about short messages; give --sizes up to 56, or measure bandwidth"
@@ -182,7 +209,7 @@ impl Bench {
     pub(crate) fn pins(&self) -> bool {
         match self.test {
             Test::Latency | Test::Rate | Test::Bandwidth => !self.no_pin,
-            Test::Threads => self.pin,
+            Test::Threads | Test::Streams => self.pin,
             Test::Idle | Test::Startup => false,
         }
     }
@@ -209,9 +236,37 @@ impl Bench {
             processes: self.processes(),
             runs: self.runs(),
             cores: cores.to_vec(),
+            places: match self.places() {
+                Ok(given) if !given.is_empty() => given,
+                _ => this_host_twice(),
+            },
+            remote_shell: self.remote_shell.clone(),
+            provider: self.provider.clone().unwrap_or_default(),
+            authority: String::new(),
             memory: String::new(),
         };
         paths.into_iter().map(plan).collect()
+    }
+
+    /// The hosts given, if any.
+    fn places(&self) -> anyhow::Result<Vec<Place>> {
+        let hosts = parse_hosts(&self.hosts)?;
+        ensure!(
+            hosts.is_empty() || hosts.len() == 2,
+            "--hosts takes two hosts, such as a=10.0.0.1,b=10.0.0.2"
+        );
+        let place = |host: crate::options::Host| {
+            let address = host.bind.parse();
+            let address = address.with_context(|| {
+                format!(
+                    "{} needs the address to use, as {}=10.0.0.1",
+                    host.name, host.name
+                )
+            })?;
+            let host = host.name;
+            Ok(Place { host, address })
+        };
+        hosts.into_iter().map(place).collect()
     }
 
     fn sizes(&self) -> Vec<usize> {
@@ -242,11 +297,20 @@ impl Bench {
     fn runs(&self) -> u32 {
         self.runs.unwrap_or(match self.test {
             Test::Latency | Test::Rate | Test::Bandwidth => 21,
-            Test::Threads => 5,
+            Test::Threads | Test::Streams => 5,
             Test::Idle => 3,
             Test::Startup => 7,
         })
     }
+}
+
+/// Two hosts that are both this one: processes of different hosts use the network.
+fn this_host_twice() -> Vec<Place> {
+    let place = |host: &str| Place {
+        host: host.into(),
+        address: std::net::Ipv4Addr::LOCALHOST.into(),
+    };
+    vec![place("a"), place("b")]
 }
 
 fn participants(text: &str) -> Result<u32, String> {
@@ -324,13 +388,13 @@ mod tests {
             ("speed", "invalid value 'speed'"),
             (
                 "latency --path air",
-                "[possible values: thread, process, tcp]",
+                "[possible values: thread, process, tcp, tls, ofi]",
             ),
             (
                 "latency --sizes 64Q",
                 "write bytes, or a number with K or M",
             ),
-            ("latency --threads 2", "--threads goes with threads only"),
+            ("latency --threads 2", "--threads goes with threads and streams only"),
             ("bandwidth --lent", "--lent goes with latency and rate only"),
             (
                 "idle --sizes 8",

@@ -1,6 +1,7 @@
 //! What is to be measured, as the front end tells it to the sides.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Work {
     /// Measure, as one side of two or one process of many.
-    Measure(Plan),
+    Measure(Box<Plan>),
     /// Join the job and leave: what a started process does at least.
     Join,
     /// Nothing: what any process costs.
@@ -30,6 +31,14 @@ pub(crate) struct Plan {
     pub(crate) runs: u32,
     /// The cores of the two sides; none: the system chooses.
     pub(crate) cores: Vec<usize>,
+    /// The two hosts of a path over a network.
+    pub(crate) places: Vec<Place>,
+    /// What runs a command on one of them.
+    pub(crate) remote_shell: String,
+    /// The provider of libfabric; empty: its choice.
+    pub(crate) provider: String,
+    /// What makes the authority of the bare TLS connection, in hexadecimal. It protects nothing.
+    pub(crate) authority: String,
     /// Where the memory for the floors is found, when it is there.
     pub(crate) memory: String,
 }
@@ -45,6 +54,8 @@ pub(crate) enum Test {
     Bandwidth,
     /// Pairs of threads that all exchange short messages at once.
     Threads,
+    /// Pairs of threads, each of which streams short messages one way.
+    Streams,
     /// Processor time of processes that wait for a message.
     Idle,
     /// Time from the start to the end of a job of many processes.
@@ -58,8 +69,19 @@ pub(crate) enum Path {
     Thread,
     /// Between two processes of this host.
     Process,
-    /// Between two processes that pretend to be on two hosts: TCP over the loopback interface.
+    /// Between two processes of different hosts: TCP on a network declared trusted, so not encrypted.
     Tcp,
+    /// The same, encrypted.
+    Tls,
+    /// Between two processes of different hosts: libfabric.
+    Ofi,
+}
+
+/// One of the two hosts of a path over a network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) host: String,
+    pub(crate) address: IpAddr,
 }
 
 /// What is done otherwise than plainly.
@@ -89,6 +111,7 @@ impl Test {
             Self::Rate => "rate",
             Self::Bandwidth => "bandwidth",
             Self::Threads => "threads",
+            Self::Streams => "streams",
             Self::Idle => "idle",
             Self::Startup => "startup",
         }
@@ -101,7 +124,13 @@ impl Path {
             Self::Thread => "thread",
             Self::Process => "process",
             Self::Tcp => "tcp",
+            Self::Tls => "tls",
+            Self::Ofi => "ofi",
         }
+    }
+
+    pub(crate) fn is_network(self) -> bool {
+        matches!(self, Self::Tcp | Self::Tls | Self::Ofi)
     }
 }
 

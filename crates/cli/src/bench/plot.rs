@@ -142,7 +142,7 @@ fn draw_on(
 /// Mizzen's line and the floor's, for each path.
 fn curves(figures: &[Figures]) -> Vec<Curve> {
     let mut curves = Vec::new();
-    for (path, colour) in [Path::Thread, Path::Process, Path::Tcp]
+    for (path, colour) in [Path::Thread, Path::Process, Path::Tcp, Path::Tls, Path::Ofi]
         .into_iter()
         .zip(COLOURS)
     {

@@ -33,7 +33,7 @@ pub(crate) fn serve(work: &str) -> anyhow::Result<()> {
         Work::Nothing => Ok(()),
         Work::Join => Deck::join().map(drop).map_err(Into::into),
         Work::Measure(plan) if plan.path == Path::Thread => as_threads(&plan),
-        Work::Measure(plan) => as_process(plan),
+        Work::Measure(plan) => as_process(*plan),
     }
 }
 
@@ -127,7 +127,7 @@ impl Side {
         let all = self.meeting.gather(mine.as_secs_f64());
         match self.plan.path {
             Path::Thread => mine,
-            Path::Process | Path::Tcp => Duration::from_secs_f64(all.iter().sum()),
+            _ => Duration::from_secs_f64(all.iter().sum()),
         }
     }
 }

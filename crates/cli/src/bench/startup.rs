@@ -41,7 +41,7 @@ fn bare(plan: &Plan) -> anyhow::Result<f64> {
 
 /// Seconds of a whole job.
 fn job(plan: &Plan) -> anyhow::Result<f64> {
-    let mut command: Command = front::job(plan, &Work::Join)?;
+    let mut command: Command = front::job(plan, &Work::Join, None)?;
     command.stdin(Stdio::null());
     let started = Instant::now();
     let status = command.status().context("the launcher cannot be started")?;

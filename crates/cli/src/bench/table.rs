@@ -68,7 +68,7 @@ fn columns(test: Test) -> Vec<Column> {
         Test::Latency | Test::Rate | Test::Bandwidth => column("size", |line| {
             line.size.map(words::size).unwrap_or_default()
         }),
-        Test::Threads => column("pairs", |line| line.threads.to_string()),
+        Test::Threads | Test::Streams => column("pairs", |line| line.threads.to_string()),
         Test::Idle | Test::Startup => column("processes", |line| {
             line.processes.unwrap_or_default().to_string()
         }),
@@ -93,7 +93,7 @@ fn columns(test: Test) -> Vec<Column> {
             columns.push(column("p50", |line| words_of(line.p50_ns)));
             columns.push(column("p99", |line| words_of(line.p99_ns)));
         }
-        Test::Threads => {
+        Test::Threads | Test::Streams => {
             columns.push(column("slowest pair", |line| {
                 line.worst
                     .map_or("-".to_owned(), |worst| format!("{worst:.2} x"))

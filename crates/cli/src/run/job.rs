@@ -197,6 +197,14 @@ impl Job {
         vec![Action::Say(format!("rank {rank} on {host} {text}{tail}."))]
     }
 
+    pub(crate) fn handle_path(&mut self, rank: u32, text: &str) -> Vec<Action> {
+        let Some(state) = self.ranks.get(rank as usize) else {
+            return vec![];
+        };
+        let (host, text) = (&self.hosts[state.host], words::printable(text));
+        vec![Action::Say(format!("rank {rank} on {host} {text}."))]
+    }
+
     pub(crate) fn handle_exited(&mut self, rank: u32, incarnation: u32, how: Death) -> Vec<Action> {
         let Some(state) = self.ranks.get_mut(rank as usize) else {
             return vec![];

@@ -165,12 +165,15 @@ impl Keeper {
     }
 
     /// Has the launcher tell the user something about this process.
-    pub(crate) fn remark(&self, mut text: String) {
-        let end = (0..=MAX_WAITING.min(text.len()))
-            .rev()
-            .find(|end| text.is_char_boundary(*end));
-        text.truncate(end.unwrap_or(0));
+    pub(crate) fn remark(&self, text: String) {
+        let text = cut(text);
         let _ = self.tell_agent(&FromProcess::Waiting { text });
+    }
+
+    /// Has the user told how a peer is reached.
+    pub(crate) fn tell_path(&self, text: String) {
+        let text = cut(text);
+        let _ = self.tell_agent(&FromProcess::Path { text });
     }
 
     /// Leaves the job, and the thread ends. Peers and the agent are told, unless the program is dying.
@@ -196,6 +199,15 @@ impl Keeper {
     }
 }
 
+/// As much of a text as the agent takes.
+fn cut(mut text: String) -> String {
+    let end = (0..=MAX_WAITING.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
+    text.truncate(end.unwrap_or(0));
+    text
+}
+
 /// The path to a process of another host.
 fn connect(
     process: &Arc<Process>,
@@ -211,8 +223,10 @@ fn connect(
         rank: peer.rank,
         cause: cause(),
     };
-    let engine = process.engine.get().ok_or_else(no_network)?;
-    engine.connect(peer, locator, deadline).map(Path::Net)
+    let networks = process.networks.get().ok_or_else(no_network)?;
+    networks
+        .connect(process, peer, locator, deadline)
+        .map(Path::Net)
 }
 
 /// The keeper's thread.

@@ -10,17 +10,19 @@ mod keeper;
 mod packet;
 mod pair;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use mizzen_identity::Credentials;
-use mizzen_proto::boot::{FromProcess, MAX_PACKET, ToProcess};
+use mizzen_proto::boot::{Boot, FromProcess, MAX_PACKET, ToProcess};
 
 pub(crate) use self::channel::SocketChannel;
 pub(crate) use self::keeper::Keeper;
+pub(crate) use self::packet::check as fuzz_packet;
 use crate::error::JoinError;
 use crate::memory::Memory;
-use crate::net::Engine;
+use crate::net::attach;
 use crate::process::{Neighbours, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
 
@@ -63,7 +65,7 @@ pub(crate) fn join() -> Result<Arc<Process>, JoinError> {
     let neighbours = Neighbours::Launched(Arc::clone(&keeper));
     let process = Process::new(id, boot.size, boot.host.clone(), memory, neighbours)?;
     let locator = match credentials {
-        Some(credentials) => listen(&process, &boot.bind, &credentials, &boot.authority)?,
+        Some(credentials) => join_networks(&process, &boot, &credentials)?,
         None => String::new(),
     };
     let ready = FromProcess::Ready { locator };
@@ -74,30 +76,24 @@ pub(crate) fn join() -> Result<Arc<Process>, JoinError> {
     Ok(process)
 }
 
-/// Attaches the process to the network, so that other hosts reach it: where it listens.
-fn listen(
+/// Attaches the process to its networks, so that other hosts reach it: where they do.
+fn join_networks(
     process: &Arc<Process>,
-    bind: &str,
-    _credentials: &Credentials,
-    authority: &[u8],
+    boot: &Boot,
+    credentials: &Credentials,
 ) -> Result<String, JoinError> {
-    let address = match bind {
-        "" => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        given => given
-            .parse()
-            .map_err(|_| JoinError::Agent(format!("{given:?} is not an address to listen at")))?,
-    };
-    // STAND-IN until the TCP driver takes the credentials: the driver wants 32 bytes that all processes of the job know. This
-    // digest of the authority's certificate is no secret to anybody who sees a handshake.
-    let token = mizzen_identity::fingerprint(authority);
-    let engine = Engine::start(
-        Arc::downgrade(process),
-        process.id,
-        token,
-        SocketAddr::new(address, 0),
-    )?;
-    let locator = engine.locator().to_owned();
-    // Nobody else sets the engine of a process that has just been made.
-    let _ = process.engine.set(engine);
+    let address =
+        match &boot.bind[..] {
+            "" => None,
+            given => Some(given.parse::<IpAddr>().map_err(|_| {
+                JoinError::Agent(format!("{given:?} is not an address to listen at"))
+            })?),
+        };
+    process.show_paths.store(boot.show_paths, Ordering::Relaxed);
+    let place = Arc::downgrade(process);
+    let networks = attach(&place, process.id, credentials, address, &boot.networks)?;
+    let locator = networks.locator();
+    // Nobody else sets the networks of a process that has just been made.
+    let _ = process.networks.set(networks);
     Ok(locator)
 }

@@ -141,6 +141,13 @@ impl<'a> Packet<'a> {
     }
 }
 
+/// Reads a packet, and checks that one that was taken is written as it was read. For `crate::fuzzing`.
+pub(crate) fn check(bytes: &[u8]) {
+    if let Some(packet) = Packet::decode(bytes) {
+        assert_eq!(Packet::decode(&packet.encode()), Some(packet));
+    }
+}
+
 /// Fields taken from the front of a packet.
 struct Fields<'a>(&'a [u8]);
 

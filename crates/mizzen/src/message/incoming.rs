@@ -411,7 +411,7 @@ impl<'m> Incoming<'m> {
             at += used;
             total = total.checked_add(entry.len).ok_or(UnpackError::Malformed)?;
         }
-        if at as u64 + total != self.payload.len() as u64 {
+        if (at as u64).checked_add(total) != Some(self.payload.len() as u64) {
             return Err(UnpackError::Malformed);
         }
         (self.table_at, self.data_at, self.left) = (used, at, count as usize);

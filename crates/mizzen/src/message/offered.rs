@@ -44,6 +44,13 @@ impl Incoming<'_> {
 
     /// The lent piece at `at` of a message that came over a network, in a block of our own arena.
     pub(super) fn take_foreign(&mut self, at: usize, len: usize) -> Result<Loan, UnpackError> {
+        // The table was checked, but a lane may hold a message that says it came over a network, and can still change.
+        if at
+            .checked_add(len)
+            .is_none_or(|end| end > self.payload.len())
+        {
+            return Err(UnpackError::Malformed);
+        }
         self.arrive(at, len)?;
         // An empty piece begins where the next one does, and is in no buffer.
         if len > 0

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError, Weak};
@@ -12,7 +11,6 @@ use std::time::{Duration, Instant};
 use mizzen_driver::{ConnectError, Driver, Locator, PeerId};
 use mizzen_proto::link::LinkOptions;
 use mizzen_proto::wire::{FRAME_MAX, OFFER_HEADER, POST_HEADER};
-use mizzen_tcp::{OpenError, TcpDriver, TcpOptions, Token};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::link::NetLink;
@@ -97,17 +95,12 @@ const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 const CONNECT_NAP: Duration = Duration::from_millis(20);
 
 impl Engine {
-    /// Attaches the process `me` to the TCP network and listens at `listen`. Peers must know `token`.
+    /// Has the process `me` use the network that `driver` is attached to.
     pub(crate) fn start(
         process: Weak<Process>,
         me: ProcessId,
-        token: [u8; 32],
-        listen: SocketAddr,
+        driver: Box<dyn Driver>,
     ) -> io::Result<Arc<Self>> {
-        let options = TcpOptions::new(PeerId(me.to_u64()), Token(token)).listen(listen);
-        let driver = TcpDriver::new(options).map_err(|error| match error {
-            OpenError::Listen { cause, .. } | OpenError::System { cause } => cause,
-        })?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let wakeup = driver
             .wakeup()
@@ -123,7 +116,7 @@ impl Engine {
             max_parts: driver.caps().max_parts,
             can_push: driver.caps().can_push,
             port: Mutex::new(Port {
-                driver: Box::new(driver),
+                driver,
                 later: Later::default(),
             }),
             work: Mutex::default(),
@@ -228,9 +221,26 @@ impl Engine {
     }
 
     /// A thread looks at the network all the time from now on: ours need not.
-    pub(crate) fn start_polling(&self) -> Polling<'_> {
+    pub(super) fn add_poller(&self) {
         self.pollers.fetch_add(1, Ordering::SeqCst);
-        Polling(self)
+    }
+
+    /// It no longer does.
+    pub(super) fn remove_poller(&self) {
+        self.pollers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Called by one that is about to sleep: our thread must look from now on.
+    pub(super) fn wake_if_aside(&self) {
+        // SeqCst, as in `run`: either it sees that the poller is gone, or we see that it stepped aside.
+        if self.is_aside.load(Ordering::SeqCst) {
+            self.ring();
+        }
+    }
+
+    /// How a peer is reached, in words for a user.
+    pub(super) fn describe(&self, peer: ProcessId) -> Option<String> {
+        self.lock_port().driver.describe(driver_id(peer))
     }
 
     /// Sees to the links that have something for the driver, unless another thread does.
@@ -460,27 +470,6 @@ impl core::fmt::Debug for Engine {
             .field("me", &self.me)
             .field("locator", &self.locator)
             .finish_non_exhaustive()
-    }
-}
-
-/// A thread that looks at the network all the time.
-pub(crate) struct Polling<'a>(&'a Engine);
-
-impl Polling<'_> {
-    /// The thread is about to sleep, so somebody else must look from now on.
-    pub(crate) fn sleep(self) {
-        let engine = self.0;
-        drop(self);
-        // SeqCst, as in `run`: either it sees that we are gone, or we see that it stepped aside.
-        if engine.is_aside.load(Ordering::SeqCst) {
-            engine.ring();
-        }
-    }
-}
-
-impl Drop for Polling<'_> {
-    fn drop(&mut self) {
-        self.0.pollers.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

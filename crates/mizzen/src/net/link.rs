@@ -12,7 +12,8 @@ use mizzen_proto::link::{Link, LinkOptions};
 use mizzen_proto::wire::{Frame, NameFrame};
 
 use super::bodies::Bodies;
-use super::engine::{Engine, Polling, driver_id, lock};
+use super::engine::{Engine, driver_id, lock};
+use super::networks::Polling;
 use crate::error::{Departure, Gone, PostError, ReachError};
 use crate::process::Process;
 use crate::rank::ProcessId;

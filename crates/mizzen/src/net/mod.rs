@@ -7,8 +7,10 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | `attach` | making the driver: where it listens, whom it believes |
 //! | `engine` | the driver's lock, who pumps it, connecting and leaving |
 //! | `events` | what the driver reports, and what becomes of it |
+//! | `networks` | all networks of the process, and which reaches a peer |
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
 //! | `post` | posting to a peer |
 //! | `bodies` | memory lent to the driver |
@@ -25,16 +27,20 @@
 //! outbox; if the port is free it sends it, and if not, the holder of the port does, who looks for such work once more
 //! after the release.
 
+mod attach;
 mod bodies;
 mod engine;
 mod events;
 mod link;
+mod networks;
 mod post;
 mod pushed;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use attach::attach;
 pub(crate) use bodies::Offered;
-pub(crate) use engine::{Engine, Polling};
+
 pub(crate) use link::{NetAccount, NetLink};
+pub(crate) use networks::{Networks, Polling};
 pub(crate) use post::Outgoing;

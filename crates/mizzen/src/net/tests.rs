@@ -35,7 +35,7 @@ fn a_link_cut_while_a_body_is_under_way_fails_its_reader_and_its_poster() {
     let (announced, cut) = (Barrier::new(2), Barrier::new(2));
     local_over_tcp(2, |deck| {
         let inbox = inbox_of(&deck)?;
-        let engine = deck.process.engine.get().unwrap();
+        let engine = deck.process.networks.get().unwrap().first();
         if deck.rank() == 0 {
             let mut incoming = inbox.retrieve()?;
             announced.wait();
@@ -96,7 +96,7 @@ fn nonsense_on_the_wire_costs_the_sender_its_link_and_nothing_else() {
             }
             1 => {
                 deck.fetch("inbox 0")?.send(&1u8)?;
-                let engine = deck.process.engine.get().unwrap();
+                let engine = deck.process.networks.get().unwrap().first();
                 let peer = driver_id(link_to(&deck, 0).peer);
                 let mut port = port_of(engine);
                 port.driver

@@ -28,6 +28,10 @@ use crate::rank::{MailboxId, ProcessId, slot_of};
 /// that nobody reads; large enough that a credit message is rare.
 pub(crate) const WINDOW: u32 = 256;
 
+/// Mailboxes of which there is news that a peer has no room for: one that makes us answer and never reads, far above what
+/// an honest one can cause.
+const UNTOLD_MAX: usize = 1 << 16;
+
 /// A link through memory to one peer.
 #[derive(Debug)]
 pub(crate) struct MemoryLink {
@@ -275,6 +279,10 @@ impl MemoryLink {
             return;
         }
         let mut untold = lock(&self.untold);
+        if untold.len() >= UNTOLD_MAX && !untold.contains_key(&mailbox) {
+            drop(untold);
+            return self.cut_off();
+        }
         let pending = untold.entry(mailbox).or_insert(News(0));
         *pending = pending.and(news);
         self.has_untold.store(true, Ordering::Release);
@@ -399,6 +407,12 @@ impl MemoryLink {
     #[inline]
     pub(crate) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    /// How many mailboxes, of either end, something is kept about.
+    pub(crate) fn mailboxes_tracked(&self) -> usize {
+        let (routes, untold) = (lock(&self.routes).len(), lock(&self.untold).len());
+        lock(&self.inbound).accounts.len() + routes + untold
     }
 
     /// How the peer went.

@@ -27,7 +27,7 @@ use self::peers::Peers;
 use crate::error::{Departure, Gone, MailboxError};
 use crate::mailbox::Core;
 use crate::memory::{Arena, Memory, Shared};
-use crate::net::Engine;
+use crate::net::Networks;
 use crate::rank::{MailboxId, ProcessId, Rank, mailbox_id, slot_of};
 
 pub(crate) use self::handle::Handle;
@@ -57,7 +57,9 @@ pub(crate) struct Process {
     links_changed: AtomicU64,
     reactor: Mutex<Option<crate::reactor::Reactor>>,
     /// The network, if this process is on one.
-    pub(crate) engine: OnceLock<Arc<Engine>>,
+    pub(crate) networks: OnceLock<Networks>,
+    /// Whether the user wants to know how peers are reached.
+    pub(crate) show_paths: AtomicBool,
     /// Where buffers come back that a network filled here and a thread of ours reads.
     own_returns: OnceLock<Returns>,
     /// Objects of the user that refer to this process.
@@ -108,7 +110,8 @@ impl Process {
             links: RwLock::default(),
             links_changed: AtomicU64::new(0),
             reactor: Mutex::default(),
-            engine: OnceLock::new(),
+            networks: OnceLock::new(),
+            show_paths: AtomicBool::new(false),
             own_returns: OnceLock::new(),
             handles: AtomicUsize::new(0),
             has_left: AtomicBool::new(false),
@@ -332,6 +335,14 @@ impl Process {
         }
     }
 
+    /// Has the launcher tell the user how a peer is reached.
+    #[cold]
+    pub(crate) fn tell_path(&self, text: String) {
+        if let Neighbours::Launched(keeper) = &self.peers.neighbours {
+            keeper.tell_path(text);
+        }
+    }
+
     /// The thread that wakes async tasks of this process; started when first needed.
     pub(crate) fn ensure_reactor(self: &Arc<Self>) -> std::io::Result<()> {
         let mut reactor = self.reactor.lock().unwrap_or_else(PoisonError::into_inner);
@@ -356,8 +367,8 @@ impl Process {
         if how == Departure::Left {
             self.hand_over_names();
         }
-        if let Some(engine) = self.engine.get() {
-            engine.leave(how);
+        if let Some(networks) = self.networks.get() {
+            networks.leave(how);
         }
         self.peers.leave(self.id, how);
     }

@@ -236,10 +236,12 @@ impl Process {
                     cause: "not on the network".into(),
                 };
                 let locator = locators.get().and_then(|all| all.get(rank.0 as usize));
-                let engine = self.engine.get().ok_or_else(no_path)?;
+                let networks = self.networks.get().ok_or_else(no_path)?;
                 let deadline = Instant::now() + patience;
                 let locator = locator.ok_or_else(no_path)?;
-                engine.connect(peer, locator, deadline).map(Path::Net)
+                networks
+                    .connect(self, peer, locator, deadline)
+                    .map(Path::Net)
             }
         }
     }

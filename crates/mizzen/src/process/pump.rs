@@ -10,7 +10,7 @@ use super::link::{Inbound, MemoryLink, News};
 use crate::lock::try_lock;
 use crate::mailbox::{Account as Due, Core, Delivery};
 use crate::message::{Flags, Payload, discard};
-use crate::net::Polling;
+use crate::net::{Networks, Polling};
 use crate::rank::MailboxId;
 
 /// Messages taken from one lane before the next lane gets its turn.
@@ -29,29 +29,29 @@ impl Process {
     /// Moves what can be moved on networks, unless another thread is doing it.
     #[inline]
     pub(crate) fn poll_networks(self: &Arc<Self>) {
-        if let Some(engine) = self.engine.get() {
-            engine.pump(Some(self));
+        if let Some(networks) = self.networks.get() {
+            networks.pump(Some(self));
         }
     }
 
     /// The same for a thread that waits for something from there.
     #[inline]
     pub(crate) fn watch_networks(self: &Arc<Self>) {
-        if let Some(engine) = self.engine.get() {
-            engine.watch(self);
+        if let Some(networks) = self.networks.get() {
+            networks.watch(self);
         }
     }
 
     /// Says that the calling thread polls networks all the time until it drops what this returns.
     #[inline]
     pub(crate) fn start_polling(&self) -> Option<Polling<'_>> {
-        self.engine.get().map(|engine| engine.start_polling())
+        self.networks.get().map(Networks::start_polling)
     }
 
     /// One of our mailboxes closed: peers on networks are told.
     pub(crate) fn close_on_networks(&self, mailbox: MailboxId) {
-        if let Some(engine) = self.engine.get() {
-            engine.close_mailbox(mailbox);
+        if let Some(networks) = self.networks.get() {
+            networks.close_mailbox(mailbox);
         }
     }
 
@@ -91,7 +91,7 @@ impl Process {
             let (to, delivery) = self.next(link, &mut inbound)?;
             match delivery {
                 Some(delivery) if to == mine.id && mine.is_queue_empty() => return Some(delivery),
-                Some(delivery) => self.dispatch(link, to, delivery),
+                Some(delivery) => self.dispatch(link, &mut inbound, to, delivery),
                 None => (),
             }
         }
@@ -108,7 +108,7 @@ impl Process {
             return false;
         };
         if let Some(delivery) = delivery {
-            self.dispatch(link, to, delivery);
+            self.dispatch(link, inbound, to, delivery);
         }
         true
     }
@@ -158,7 +158,13 @@ impl Process {
         Some((to, Some(delivery)))
     }
 
-    fn dispatch(&self, link: &MemoryLink, to: MailboxId, delivery: Delivery) {
+    fn dispatch(
+        &self,
+        link: &MemoryLink,
+        inbound: &mut Inbound,
+        to: MailboxId,
+        delivery: Delivery,
+    ) {
         let refused = match self.mailbox(to) {
             Some(core) => {
                 let refused = core.deliver(delivery);
@@ -169,6 +175,8 @@ impl Process {
         };
         if let Some(delivery) = refused {
             discard(delivery.flags, &delivery.payload, link);
+            // A peer may name any number of mailboxes that are not there: nothing is kept of them.
+            inbound.close_account(to);
             link.tell(to, News::CLOSED);
         }
     }

@@ -223,6 +223,13 @@ pub enum FromAgent {
         /// What it said in [`Waiting`](super::FromProcess::Waiting).
         text: String,
     },
+    /// A process reached another.
+    Path {
+        /// Who.
+        rank: u32,
+        /// What it said in [`Path`](super::FromProcess::Path).
+        text: String,
+    },
     /// One of my processes wants to reach this one, of another host.
     Locate {
         /// Whom.
@@ -308,6 +315,11 @@ impl FromAgent {
                 w.u32(*rank);
                 w.text(text, MAX_WAITING)
             }
+            Self::Path { rank, text } => {
+                w.u8(10);
+                w.u32(*rank);
+                w.text(text, MAX_WAITING)
+            }
         })
     }
 
@@ -361,6 +373,10 @@ impl FromAgent {
                 incarnation: r.u32()?,
             }),
             9 => Ok(Self::Waiting {
+                rank: r.u32()?,
+                text: r.text(MAX_WAITING)?,
+            }),
+            10 => Ok(Self::Path {
                 rank: r.u32()?,
                 text: r.text(MAX_WAITING)?,
             }),

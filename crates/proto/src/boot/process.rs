@@ -1,6 +1,7 @@
 //! What an agent and a process of its host say to each other: packets.
 
 use super::codec::{Reader, Writer};
+use super::network::{Network, flag};
 use super::{
     Death, DecodeError, MAX_CERTIFICATE, MAX_CLUSTER, MAX_HOST, MAX_LOCATOR, MAX_PACKET,
     MAX_PROCESSES, MAX_REQUEST, MAX_WAITING, TooLarge, Unreachable, check_hosts,
@@ -170,6 +171,11 @@ pub enum FromProcess {
         /// most [`MAX_WAITING`] bytes. Control characters are printed as blanks.
         text: String,
     },
+    /// I reached another process. Tell the user; only if [`Boot::show_paths`] asks for it.
+    Path {
+        /// What follows "rank 0 on h1", as in `Waiting`.
+        text: String,
+    },
     /// Certify my key. Once in a life, and only in a job of several hosts: the agent closes the socket otherwise.
     Certify {
         /// The public key, and the proof that I have the private one. It names nobody: the agent knows who asks.
@@ -202,6 +208,10 @@ impl FromProcess {
                 w.u8(4);
                 w.text(text, MAX_WAITING)
             }
+            Self::Path { text } => {
+                w.u8(6);
+                w.text(text, MAX_WAITING)
+            }
             Self::Certify { request } => {
                 w.u8(5);
                 w.bytes(request, MAX_REQUEST)
@@ -222,6 +232,9 @@ impl FromProcess {
             2 => Ok(Self::Reach { rank: r.u32()? }),
             3 => Ok(Self::Leaving),
             4 => Ok(Self::Waiting {
+                text: r.text(MAX_WAITING)?,
+            }),
+            6 => Ok(Self::Path {
                 text: r.text(MAX_WAITING)?,
             }),
             5 => Ok(Self::Certify {
@@ -249,6 +262,10 @@ pub struct Boot {
     pub hosts: u32,
     /// Where to listen for other hosts, as the user gave it; empty: the process chooses.
     pub bind: String,
+    /// The networks to attach to, in order of preference.
+    pub networks: Vec<Network>,
+    /// Whether to tell over which paths others are reached.
+    pub show_paths: bool,
     /// The name of the cluster.
     pub cluster: String,
     /// The certificate of the job's authority; empty if the job has one host.
@@ -264,6 +281,8 @@ impl Boot {
         w.text(&self.host, MAX_HOST)?;
         w.u32(self.hosts);
         w.text(&self.bind, MAX_HOST)?;
+        Network::encode_all(&self.networks, w)?;
+        w.u8(u8::from(self.show_paths));
         w.text(&self.cluster, MAX_CLUSTER)?;
         w.bytes(&self.authority, MAX_CERTIFICATE)
     }
@@ -277,6 +296,8 @@ impl Boot {
             host: r.text(MAX_HOST)?,
             hosts: r.u32()?,
             bind: r.text(MAX_HOST)?,
+            networks: Network::decode_all(r)?,
+            show_paths: flag(r)?,
             cluster: r.text(MAX_CLUSTER)?,
             authority: r.bytes(MAX_CERTIFICATE)?,
         };

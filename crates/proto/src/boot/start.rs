@@ -1,6 +1,7 @@
 //! The first frame to an agent: its part of the job.
 
 use super::codec::{Reader, Writer};
+use super::network::{Network, flag};
 use super::{
     DecodeError, MAX_CLUSTER, MAX_FRAME, MAX_HOST, MAX_PROCESSES, MAX_SECRET, Secret, TooLarge,
     check_hosts,
@@ -31,6 +32,10 @@ pub struct Start {
     pub cwd: Vec<u8>,
     /// What the death of a process does to the job.
     pub on_death: OnDeath,
+    /// The networks to attach to, in order of preference.
+    pub networks: Vec<Network>,
+    /// Whether to tell over which paths others are reached.
+    pub show_paths: bool,
     /// The name of the cluster.
     pub cluster: String,
     /// What makes the job's authority, if the job has several hosts.
@@ -75,6 +80,8 @@ impl Start {
             OnDeath::Continue => 2,
             OnDeath::Restart => 3,
         });
+        Network::encode_all(&self.networks, w)?;
+        w.u8(u8::from(self.show_paths));
         w.text(&self.cluster, MAX_CLUSTER)?;
         // The last: the buffer must not grow, and leave a copy behind, once it is there.
         w.bytes(self.authority.as_bytes(), MAX_SECRET)
@@ -98,6 +105,8 @@ impl Start {
                 3 => OnDeath::Restart,
                 kind => return Err(DecodeError::Kind(kind)),
             },
+            networks: Network::decode_all(r)?,
+            show_paths: flag(r)?,
             cluster: r.text(MAX_CLUSTER)?,
             authority: Secret::new(r.bytes(MAX_SECRET)?),
         };

@@ -51,6 +51,8 @@ fn boot() -> impl Strategy<Value = Boot> {
                     host,
                     hosts,
                     bind,
+                    networks: vec![a_network(), Network::plain()],
+                    show_paths: size % 2 == 0,
                     cluster,
                     authority: if hosts > 1 { authority.into() } else { vec![] },
                 }
@@ -85,6 +87,8 @@ fn start() -> impl Strategy<Value = Start> {
                 env,
                 cwd,
                 on_death,
+                networks: boot.networks,
+                show_paths: boot.show_paths,
                 cluster: boot.cluster,
                 authority: Secret::new(boot.authority),
             }
@@ -292,6 +296,8 @@ fn a_boot() -> Boot {
         host: "h1".into(),
         hosts: 2,
         bind: String::new(),
+        networks: vec![Network::plain(), a_network()],
+        show_paths: true,
         cluster: "local".into(),
         authority: vec![0xCD; 400],
     }
@@ -310,6 +316,8 @@ fn a_start() -> Start {
         env: vec![],
         cwd: b"/".to_vec(),
         on_death: OnDeath::Stop,
+        networks: vec![Network::plain(), a_network()],
+        show_paths: true,
         cluster: "local".into(),
         authority: Secret::new(vec![0xAB; 32]),
     }
@@ -367,6 +375,8 @@ fn the_largest_packet_fits_the_limit() {
     ToProcess::Boot(Boot {
         host: longest.clone(),
         bind: longest,
+        networks: vec![full_network(); MAX_NETWORKS],
+        show_paths: true,
         cluster: "x".repeat(MAX_CLUSTER),
         authority: vec![0; MAX_CERTIFICATE],
         ..a_boot()
@@ -498,4 +508,47 @@ fn secrets_are_not_printed() {
     let secret = "171"; // 0xAB
     assert!(!format!("{:?}", a_start()).contains(secret));
     assert!(!format!("{:?}", a_start().authority).contains(secret));
+}
+
+fn a_network() -> Network {
+    Network {
+        name: "fast-1".into(),
+        carrier: Carrier::Ofi {
+            provider: "tcp;ofi_rxm".into(),
+        },
+        interfaces: vec!["eth0".into(), "10.1.0.0/16".into()],
+        trusted: true,
+    }
+}
+
+fn full_network() -> Network {
+    Network {
+        name: "x".repeat(64),
+        carrier: Carrier::Ofi {
+            provider: "y".repeat(64),
+        },
+        interfaces: vec!["z".repeat(64); MAX_INTERFACES],
+        trusted: true,
+    }
+}
+
+#[test]
+fn a_network_needs_a_name_that_a_locator_can_hold() {
+    for name in ["", "a=b", "A", "a;b", "a b", "ü"] {
+        let mut boot = a_boot();
+        boot.networks[0].name = name.into();
+        let mut bytes = Vec::new();
+        ToProcess::Boot(boot).encode(&mut bytes).unwrap();
+        assert_eq!(ToProcess::decode(&bytes), Err(DecodeError::Value), "{name}");
+    }
+}
+
+#[test]
+fn networks_are_bounded() {
+    let mut boot = a_boot();
+    boot.networks = vec![Network::plain(); MAX_NETWORKS + 1];
+    assert!(ToProcess::Boot(boot).encode(&mut Vec::new()).is_err());
+    let mut boot = a_boot();
+    boot.networks[0].interfaces = vec![String::new(); MAX_INTERFACES + 1];
+    assert!(ToProcess::Boot(boot).encode(&mut Vec::new()).is_err());
 }

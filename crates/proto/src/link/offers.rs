@@ -77,10 +77,11 @@ impl Outgoing {
 
     /// Opens an offer whose body goes at once, if that much may be pushed now.
     pub(super) fn push(&mut self, len: u64) -> Option<(OfferId, BodyId)> {
-        if self.pushed + len > PUSH_WINDOW {
+        let charge = push_charge(len);
+        if self.pushed + charge > PUSH_WINDOW {
             return None;
         }
-        self.pushed += len;
+        self.pushed += charge;
         self.last_offer += 1;
         let offer = OfferId(self.last_offer);
         let body = pushed_body(offer);
@@ -94,7 +95,8 @@ impl Outgoing {
 
     pub(super) fn undo_push(&mut self, body: BodyId, len: u64) {
         if self.sending.remove(&body).is_some() {
-            self.pushed -= len;
+            // The peer may have returned, too early, what it never got.
+            self.pushed = self.pushed.saturating_sub(push_charge(len));
         }
     }
 
@@ -222,11 +224,12 @@ impl Incoming {
     }
 
     pub(super) fn handle_push(&mut self, offer: OfferId, len: u64) -> Result<(), ProtocolError> {
-        if self.unreturned + len > PUSH_WINDOW {
+        let charge = push_charge(len);
+        if self.unreturned + charge > PUSH_WINDOW {
             return Err(ProtocolError::PushedTooMuch { len });
         }
         self.handle_offer(offer)?;
-        self.unreturned += len;
+        self.unreturned += charge;
         self.pushed.insert(offer);
         Ok(())
     }
@@ -234,7 +237,7 @@ impl Incoming {
     /// The memory of a pushed body is free again. Whether the peer is to be told.
     pub(super) fn taken(&mut self, len: u64) -> bool {
         let before = self.due;
-        self.due = (self.due + len).min(self.unreturned);
+        self.due = (self.due + push_charge(len)).min(self.unreturned);
         before < RETURN_AT && self.due >= RETURN_AT
     }
 
@@ -290,6 +293,12 @@ impl Incoming {
     pub(super) fn bodies(&self) -> usize {
         self.receiving.len()
     }
+}
+
+/// What a pushed body takes of the window (docs/wire.md §5.9): its bytes, but no less than lets [`OFFERS_MAX`] of them into
+/// it. A body that is accepted and never comes costs its receiver an entry, whatever its length.
+fn push_charge(len: u64) -> u64 {
+    len.max(PUSH_WINDOW / OFFERS_MAX as u64)
 }
 
 /// Taken bytes are returned once they are a quarter of the window: then the longest body that is pushed always finds

@@ -13,6 +13,8 @@ use mizzen_proto::link::{
 use mizzen_proto::wire::{BODY_MAX, Frame, FrameKind, PUSH_MAX, PUSH_WINDOW, VERSION};
 
 const LONG: [u8; 500] = [5; 500];
+/// What a shorter body counts as when it is pushed.
+const SHORT: u64 = 4096;
 const STREAM: StreamId = StreamId(1);
 
 /// A link that has heard a hello, to feed by hand.
@@ -822,6 +824,20 @@ fn a_push_that_was_undone_leaves_the_window_whole() {
 
 // docs/wire.md §5.9
 #[test]
+fn short_bodies_that_are_asked_for_and_never_come_are_few() {
+    let mut link = greeted();
+    let pushes = (1..).take_while(|&number| {
+        let taken = link.handle_frame(push(number, 1)).is_ok();
+        // Nobody has the mailbox, so that no credit holds the peer back.
+        link.close_mailbox(BOX);
+        taken && link.accept(OfferId(number)).is_ok()
+    });
+    assert_eq!(pushes.count(), OFFERS_MAX);
+    assert_eq!(link.offers_open(), OFFERS_MAX);
+}
+
+// docs/wire.md §5.9
+#[test]
 fn what_was_taken_is_returned_a_quarter_at_a_time() {
     let mut link = greeted();
     for number in 1..=4 {
@@ -831,11 +847,11 @@ fn what_was_taken_is_returned_a_quarter_at_a_time() {
         link.handle_frame(push(5, 1)),
         Err(ProtocolError::PushedTooMuch { len: 1 })
     );
-    link.taken(MIB - 1);
+    link.taken(MIB - SHORT);
     assert_eq!(link.poll_transmit(), None);
-    link.taken(1);
+    link.taken(SHORT);
     link.taken(5);
-    let bytes = MIB + 5;
+    let bytes = MIB + SHORT;
     assert_eq!(link.poll_transmit(), Some(Frame::Returned { bytes }));
     assert_eq!(link.poll_transmit(), None);
     assert!(link.handle_frame(push(6, MIB)).is_ok());

@@ -9,5 +9,6 @@ pub(crate) mod line;
 pub(crate) mod memory;
 pub(crate) mod ring;
 pub(crate) mod socket;
+pub(crate) mod tls;
 pub(crate) mod turns;
 pub(crate) mod wire;

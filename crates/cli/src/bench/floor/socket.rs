@@ -1,14 +1,12 @@
-//! The floor of a network: a bare TCP connection over the same interface.
+//! The floor of a network: a bare TCP connection over the same interface, or what is put on one.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 use anyhow::bail;
 
-use super::wire;
 use crate::bench::buffers::Buffers;
 use crate::bench::carrier::Carrier;
-use crate::bench::meeting::Meeting;
 
 /// What the table calls it.
 pub(crate) const NAME: &str = "bare TCP socket, polled";
@@ -27,8 +25,8 @@ pub(crate) enum Waiting {
 const SMALL: usize = 4096;
 const READ_AHEAD: usize = 64 << 10;
 
-pub(crate) struct Socket {
-    stream: TcpStream,
+pub(crate) struct Socket<S> {
+    stream: S,
     buffers: Buffers,
     ahead: Vec<u8>,
     /// The bytes read ahead and not used yet are from here to there.
@@ -36,15 +34,19 @@ pub(crate) struct Socket {
     to: usize,
 }
 
-impl Socket {
-    /// Connects the two sides, in step.
-    pub(crate) fn connect(
-        meeting: &mut Meeting,
-        side: usize,
-        waiting: Waiting,
-        buffers: Buffers,
-    ) -> anyhow::Result<Self> {
-        let stream = wire::stream(meeting, side)?;
+/// What bytes go through.
+pub(crate) trait Stream: Read + Write {
+    fn set_nonblocking(&self, nonblocking: bool) -> std::io::Result<()>;
+}
+
+impl Stream for TcpStream {
+    fn set_nonblocking(&self, nonblocking: bool) -> std::io::Result<()> {
+        TcpStream::set_nonblocking(self, nonblocking)
+    }
+}
+
+impl<S: Stream> Socket<S> {
+    pub(crate) fn new(stream: S, waiting: Waiting, buffers: Buffers) -> anyhow::Result<Self> {
         stream.set_nonblocking(waiting == Waiting::Polling)?;
         Ok(Self {
             stream,
@@ -56,12 +58,16 @@ impl Socket {
     }
 }
 
-impl Carrier for Socket {
+impl<S: Stream> Carrier for Socket<S> {
     fn send(&mut self) -> anyhow::Result<()> {
         let mut left = self.buffers.outgoing();
         while !left.is_empty() {
-            let written = moved((&self.stream).write(left))?;
+            let written = moved(self.stream.write(left))?;
             left = &left[written..];
+        }
+        // What a stream keeps back it gives when asked.
+        while let Err(error) = self.stream.flush() {
+            moved(Err(error))?;
         }
         Ok(())
     }
@@ -71,14 +77,14 @@ impl Carrier for Socket {
         if target.len() > SMALL {
             let mut at = 0;
             while at < target.len() {
-                at += moved(some((&self.stream).read(&mut target[at..])))?;
+                at += moved(some(self.stream.read(&mut target[at..])))?;
             }
             return Ok(());
         }
         while self.to - self.from < target.len() {
             self.ahead.copy_within(self.from..self.to, 0);
             (self.from, self.to) = (0, self.to - self.from);
-            self.to += moved(some((&self.stream).read(&mut self.ahead[self.to..])))?;
+            self.to += moved(some(self.stream.read(&mut self.ahead[self.to..])))?;
         }
         target.copy_from_slice(&self.ahead[self.from..self.from + target.len()]);
         self.from += target.len();

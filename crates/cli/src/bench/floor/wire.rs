@@ -1,7 +1,7 @@
 //! The floor of many threads over a network: a bare TCP connection for each pair, which waits as a mailbox waits.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -25,10 +25,11 @@ impl Wire {
         meeting: &mut Meeting,
         side: usize,
         pairs: u32,
+        address: IpAddr,
     ) -> anyhow::Result<Vec<Self>> {
         let mut wires = Vec::new();
         for _ in 0..pairs {
-            let stream = stream(meeting, side)?;
+            let stream = stream(meeting, side, address)?;
             stream.set_nonblocking(true)?;
             wires.push(Self {
                 stream,
@@ -39,8 +40,15 @@ impl Wire {
     }
 
     pub(crate) fn send(&self, ball: u64) -> anyhow::Result<()> {
-        // A ball always fits: the other side throws it back before the next.
-        Ok((&self.stream).write_all(&ball.to_le_bytes())?)
+        loop {
+            match (&self.stream).write(&ball.to_le_bytes()) {
+                Ok(8) => return Ok(()),
+                Ok(_) => anyhow::bail!("the bare TCP connection took half a ball"),
+                // Room comes in pages, so a ball goes whole or not at all.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::yield_now(),
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     pub(crate) fn receive(&self) -> anyhow::Result<u64> {
@@ -69,16 +77,20 @@ impl Wire {
     }
 }
 
-/// A connection over the loopback interface between the two sides, in step.
-pub(crate) fn stream(meeting: &mut Meeting, side: usize) -> anyhow::Result<TcpStream> {
+/// A connection between the two sides, in step. The first listens at `address`.
+pub(crate) fn stream(
+    meeting: &mut Meeting,
+    side: usize,
+    address: IpAddr,
+) -> anyhow::Result<TcpStream> {
     let stream = if side == 0 {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .context("no TCP port on the loopback interface for the floor")?;
+        let listener = TcpListener::bind((address, 0))
+            .with_context(|| format!("no TCP port at {address} for the floor"))?;
         meeting.agree(u64::from(listener.local_addr()?.port()));
         listener.accept()?.0
     } else {
         let port = meeting.agree(0) as u16;
-        TcpStream::connect((Ipv4Addr::LOCALHOST, port))?
+        TcpStream::connect((address, port))?
     };
     stream.set_nodelay(true)?;
     Ok(stream)

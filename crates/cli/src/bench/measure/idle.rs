@@ -55,7 +55,7 @@ fn meet_neighbours(side: &Side) -> anyhow::Result<Mailbox> {
 fn worst_share(side: &mut Side, wait: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let clock = match side.plan.path {
         Path::Thread => ClockId::ThreadCPUTime,
-        Path::Process | Path::Tcp => ClockId::ProcessCPUTime,
+        _ => ClockId::ProcessCPUTime,
     };
     side.meeting.meet();
     let (started, before) = (Instant::now(), spent(clock));

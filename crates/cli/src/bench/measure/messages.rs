@@ -14,6 +14,7 @@ use crate::bench::floor::futex::{self, Futex};
 use crate::bench::floor::line::{self, Line};
 use crate::bench::floor::ring::{self, Ring};
 use crate::bench::floor::socket::{self, Socket, Waiting};
+use crate::bench::floor::{tls, wire};
 use crate::bench::ours::bytes::Bytes;
 use crate::bench::ours::lent::Lent;
 use crate::bench::ours::outlet::Outlet;
@@ -80,13 +81,23 @@ fn found(side: &Side, size: usize, alternated: &Alternated, floor_name: &str) ->
 fn floor(side: &mut Side, size: usize) -> anyhow::Result<(Box<dyn Carrier>, &'static str)> {
     let (variant, number) = (side.plan.variant, side.number);
     let buffers = || Buffers::new(size, variant.separate);
-    if side.plan.path == Path::Tcp {
-        let (waiting, name) = if variant.asleep {
-            (Waiting::Asleep, socket::NAME_ASLEEP)
+    if side.plan.path.is_network() {
+        let waiting = if variant.asleep {
+            Waiting::Asleep
         } else {
-            (Waiting::Polling, socket::NAME)
+            Waiting::Polling
         };
-        let socket = Socket::connect(&mut side.meeting, number, waiting, buffers())?;
+        let stream = wire::stream(&mut side.meeting, number, side.plan.places[0].address)?;
+        if side.plan.path == Path::Tls {
+            let stream = tls::stream(stream, number, &side.plan.authority)?;
+            let socket = Socket::new(stream, waiting, buffers())?;
+            return Ok((Box::new(socket), tls::NAME));
+        }
+        let name = match waiting {
+            Waiting::Asleep => socket::NAME_ASLEEP,
+            Waiting::Polling => socket::NAME,
+        };
+        let socket = Socket::new(stream, waiting, buffers())?;
         return Ok((Box::new(socket), name));
     }
     let memory = side.memory;

@@ -25,7 +25,7 @@ pub(crate) fn all(side: &mut Side) -> anyhow::Result<()> {
                 watched(side, |side| messages::measure(side, size))?;
             }
         }
-        Test::Threads => {
+        Test::Threads | Test::Streams => {
             for pairs in side.plan.threads.clone() {
                 watched(side, |side| threads::measure(side, pairs))?;
             }

@@ -9,7 +9,7 @@ use super::Found;
 use crate::bench::figures::{Runs, Said, quantile};
 use crate::bench::floor::turns::{self, Turns};
 use crate::bench::floor::wire::{self, Wire};
-use crate::bench::plan::Path;
+use crate::bench::plan::Test;
 use crate::bench::side::{Side, connect};
 
 /// How long the pairs play in one run of one of the two.
@@ -28,6 +28,8 @@ trait Player: Send {
 
 /// What the pairs of one run did, as the first side saw it.
 struct Game {
+    /// Of one round.
+    messages: f64,
     rounds: Vec<f64>,
     took: Duration,
     /// Nanoseconds; zero if nobody looked at the clock.
@@ -35,8 +37,9 @@ struct Game {
 }
 
 pub(crate) fn measure(side: &mut Side, pairs: u32) -> anyhow::Result<Found> {
-    if side.plan.path == Path::Tcp {
-        let mut floor = Wire::connect(&mut side.meeting, side.number, pairs)?;
+    if side.plan.path.is_network() {
+        let address = side.plan.places[0].address;
+        let mut floor = Wire::connect(&mut side.meeting, side.number, pairs, address)?;
         return beside(side, pairs, &mut floor, wire::NAME);
     }
     let (memory, number) = (side.memory, side.number);
@@ -78,7 +81,7 @@ fn beside(
 
 impl Game {
     fn messages_per_second(&self) -> f64 {
-        2.0 * self.rounds.iter().sum::<f64>() / self.took.as_secs_f64()
+        self.messages * self.rounds.iter().sum::<f64>() / self.took.as_secs_f64()
     }
 
     /// How many times slower the slowest pair was than the median one.
@@ -160,6 +163,7 @@ fn game(
 ) -> anyhow::Result<Game> {
     let stop = AtomicBool::new(false);
     let is_first = side.is_first();
+    let one_way = side.plan.test == Test::Streams;
     side.meeting.meet();
     let game = std::thread::scope(|threads| {
         let started = Instant::now();
@@ -168,8 +172,8 @@ fn game(
             .map(|player| {
                 let stop = &stop;
                 threads.spawn(move || match is_first {
-                    true => lead(player, stop, clock),
-                    false => follow(player),
+                    true => lead(player, stop, clock, one_way),
+                    false => follow(player, one_way),
                 })
             })
             .collect();
@@ -185,6 +189,7 @@ fn game(
             longest_gap = f64::max(gap.as_nanos() as f64, longest_gap);
         }
         anyhow::Ok(Game {
+            messages: if one_way { 1.0 } else { 2.0 },
             rounds,
             took,
             longest_gap,
@@ -199,14 +204,17 @@ fn lead(
     player: &mut impl Player,
     stop: &AtomicBool,
     clock: Clock,
+    one_way: bool,
 ) -> anyhow::Result<(u64, Duration)> {
     let (mut rounds, mut longest) = (0, Duration::ZERO);
     let mut before = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         rounds += 1;
         player.send(rounds)?;
-        let ball = player.receive()?;
-        anyhow::ensure!(ball == rounds, "ball {ball} came back for ball {rounds}");
+        if !one_way {
+            let ball = player.receive()?;
+            anyhow::ensure!(ball == rounds, "ball {ball} came back for ball {rounds}");
+        }
         if clock == Clock::EachRound {
             let now = Instant::now();
             longest = longest.max(now - before);
@@ -218,11 +226,13 @@ fn lead(
     Ok((rounds, longest))
 }
 
-/// Throws back every ball, the last one too: so the next game finds both as they were.
-fn follow(player: &mut impl Player) -> anyhow::Result<(u64, Duration)> {
+/// Throws back every ball, or only the last one: so the next game finds both as they were.
+fn follow(player: &mut impl Player, one_way: bool) -> anyhow::Result<(u64, Duration)> {
     for rounds in 0.. {
         let ball = player.receive()?;
-        player.send(ball)?;
+        if !one_way || ball == LAST {
+            player.send(ball)?;
+        }
         if ball == LAST {
             return Ok((rounds, Duration::ZERO));
         }

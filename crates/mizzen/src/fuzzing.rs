@@ -1,0 +1,215 @@
+//! Doors for the fuzz targets in `fuzz/targets`: a process at the mercy of a hostile peer of its host. For nobody else.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use mizzen_lane::{Producer, Region, Returns, Ring, SHORT_MAX, Shape, SharedProducer};
+
+use crate::deck::Deck;
+use crate::error::{Departure, RetrieveError, UnpackError};
+use crate::host;
+use crate::mailbox::{LaneIn, Mailbox};
+use crate::memory::{Arena, Memory, SlabId};
+use crate::message::{Flags, Incoming, Payload};
+use crate::process::bells::BELL_BYTES;
+use crate::process::channel::Channel;
+use crate::process::link::{MemoryLink, Parts};
+use crate::process::{Handle, Neighbours, Path, Process, WATCH_BYTES};
+use crate::rank::{Incarnation, ProcessId, Rank};
+
+/// Reads a packet between two processes of a host.
+///
+/// # Panics
+///
+/// When one that was taken is not written as it was read.
+pub fn packet(bytes: &[u8]) {
+    host::fuzz_packet(bytes);
+}
+
+/// Memory that the hostile peer writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The lane that all its threads share.
+    SharedLane,
+    /// The lane of one of its senders.
+    SenderLane,
+    /// A slab of its arena: number 0 or 1.
+    Slab(usize),
+    /// The watches of its mailboxes.
+    Watches,
+}
+
+/// A process with one mailbox, a hostile peer, and all memory that the peer writes.
+///
+/// The peer is gone already, so that nothing is waited for that did not come: what it wrote is still read.
+pub struct Victim {
+    process: Arc<Process>,
+    mailbox: Mailbox,
+    id: u64,
+    link: Arc<MemoryLink>,
+    shared: SharedProducer,
+    sender: Producer,
+    /// The mailbox drops the lane of a sender whose process is gone when it finds nothing in it: there is another then.
+    dropped: Arc<AtomicBool>,
+    bells: Region,
+    slabs: [Region; 2],
+    watches: Region,
+    _deck: Deck,
+}
+
+const PEER: ProcessId = ProcessId::new(Rank(1), Incarnation(0));
+
+impl Victim {
+    /// A fresh one.
+    ///
+    /// # Panics
+    ///
+    /// When the system has no memory.
+    #[must_use]
+    #[allow(
+        clippy::new_without_default,
+        reason = "it is made for what is done to it"
+    )]
+    pub fn new() -> Self {
+        let me = ProcessId::new(Rank(0), Incarnation(0));
+        let process = Process::new(me, 2, "local".into(), Memory::Heap, Neighbours::None)
+            .expect("heap memory");
+        let deck = Deck {
+            process: Handle::new(Arc::clone(&process)),
+        };
+        let mailbox = deck.mailbox().expect("the first mailbox");
+        let core = process.all_mailboxes().remove(0);
+        let shared = Ring::heap(LANE);
+        let watches = Region::heap(WATCH_BYTES);
+        let returns = || {
+            let table = Region::heap(Returns::bytes(Arena::MAX_BLOCKS));
+            Returns::new(table, Arena::MAX_BLOCKS)
+        };
+        let bells = Region::heap(BELL_BYTES);
+        let parts = Parts {
+            lane: Ring::heap(LANE).shared_producer(),
+            inbound: shared.clone().consumer_calling(calling(&bells)),
+            watches: watches.clone(),
+            bells: bells.clone(),
+            returns: returns(),
+            their_returns: returns(),
+        };
+        let link = Arc::new(MemoryLink::new(PEER, parts, Channel::Direct(Weak::new())));
+        let slabs = [Region::heap(SLAB), Region::heap(SLAB)];
+        for (number, slab) in slabs.iter().enumerate() {
+            link.add_slab(SlabId(number as u32), slab.clone());
+        }
+        process.peers.add(Path::Memory(Arc::clone(&link)));
+        process.add_link(Arc::clone(&link));
+        link.end(Departure::Died);
+        let mut victim = Self {
+            mailbox,
+            id: core.id.0,
+            link,
+            shared: shared.shared_producer(),
+            sender: Ring::heap(LANE).producer(),
+            dropped: Arc::default(),
+            bells,
+            slabs,
+            watches,
+            process,
+            _deck: deck,
+        };
+        victim.open_lane();
+        victim
+    }
+
+    /// The peer writes into memory of its own, as far as there is any.
+    pub fn write(&self, place: Place, offset: usize, bytes: &[u8]) {
+        let region = match place {
+            Place::SharedLane => self.shared.ring().sender_memory(),
+            Place::SenderLane => self.sender.ring().sender_memory(),
+            Place::Slab(number) => &self.slabs[number % self.slabs.len()],
+            Place::Watches => &self.watches,
+        };
+        let offset = offset % region.len();
+        let len = bytes.len().min(region.len() - offset);
+        region.copy_in(offset, &bytes[..len]);
+    }
+
+    /// The peer posts: to the mailbox, or to another on the shared lane. `false`: the lane is full.
+    pub fn post(&mut self, lane: Place, tag: u16, to: Option<u64>, bytes: &[u8]) -> bool {
+        let to = to.unwrap_or(self.id);
+        if lane == Place::SharedLane {
+            let posted = if bytes.len() <= SharedProducer::SHORT_MAX {
+                self.shared.try_short(tag, to, bytes).map(drop)
+            } else {
+                self.shared.try_eager(tag, to, [bytes]).map(drop)
+            };
+            return posted.is_ok();
+        }
+        if self.dropped.load(Ordering::Relaxed) {
+            self.open_lane();
+        }
+        let posted = if bytes.len() <= SHORT_MAX {
+            self.sender.try_short(tag, bytes)
+        } else {
+            self.sender.try_eager(tag, to, [bytes])
+        };
+        posted.is_ok()
+    }
+
+    /// A sender of the peer opens a lane.
+    fn open_lane(&mut self) {
+        let sender = Ring::heap(LANE);
+        let (dropped, seen) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        self.dropped = Arc::clone(&dropped);
+        for core in self.process.all_mailboxes() {
+            let (seen, dropped) = (Arc::clone(&seen), Arc::clone(&dropped));
+            core.add_lane(LaneIn::new(
+                sender.clone().consumer_calling(calling(&self.bells)),
+                Arc::clone(&self.link),
+                seen,
+                move || dropped.store(true, Ordering::Relaxed),
+            ));
+        }
+        self.sender = sender.producer();
+    }
+
+    /// The mailbox's next message.
+    ///
+    /// # Errors
+    ///
+    /// As [`Mailbox::try_retrieve`].
+    pub fn next<'m>(&self) -> Result<Option<Incoming<'m>>, RetrieveError> {
+        self.mailbox.try_retrieve()
+    }
+
+    /// A message that came over a network whole.
+    ///
+    /// # Errors
+    ///
+    /// If it makes no sense.
+    pub fn from_network<'m>(&self, flags: u16, bytes: &[u8]) -> Result<Incoming<'m>, UnpackError> {
+        let flags = Flags(flags & Flags::ON_WIRE.0).with(Flags::FOREIGN);
+        let payload = Payload::Owned(bytes.to_vec());
+        Incoming::open(Arc::clone(&self.process), PEER, flags, payload, None)
+    }
+
+    /// How many mailboxes the link to the peer keeps something about.
+    #[must_use]
+    pub fn mailboxes_tracked(&self) -> usize {
+        self.link.mailboxes_tracked()
+    }
+}
+
+impl core::fmt::Debug for Victim {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Victim")
+    }
+}
+
+fn calling(bells: &Region) -> impl Fn(u32) + Send + Sync + use<> {
+    let bells = bells.clone();
+    move |bell| crate::process::bells::ring(&bells, bell)
+}
+
+/// Smaller than real ones: they are made anew for each input, and soon full.
+const LANE: Shape = Shape::new(16, 4096);
+/// Bytes of a slab: some pages, and a chunk of a long message.
+const SLAB: usize = (64 << 10) + 3 * 4096;

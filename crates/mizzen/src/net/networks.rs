@@ -1,0 +1,167 @@
+//! The networks of a process: which of them reaches a peer.
+//!
+//! A process attaches to each network that the job's file gives its host, in the file's order. Its locator names them all,
+//! `site=10.0.0.1:4000;fast=10.1.0.1:4001`; a peer is reached over the first one that both are on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::engine::Engine;
+use super::link::NetLink;
+use crate::error::{Departure, ReachError};
+use crate::process::Process;
+use crate::rank::{MailboxId, ProcessId};
+
+/// The networks that a process is attached to, the preferred one first.
+#[derive(Debug, Default)]
+pub(crate) struct Networks {
+    all: Vec<Attached>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    /// What the job's file calls it.
+    pub(crate) name: String,
+    /// What a user is told of it: its driver, and whether it is sealed.
+    pub(crate) manner: String,
+    pub(crate) engine: Arc<Engine>,
+}
+
+impl Networks {
+    pub(crate) fn new(all: Vec<Attached>) -> Self {
+        Self { all }
+    }
+
+    #[inline]
+    fn engines(&self) -> impl Iterator<Item = &Arc<Engine>> {
+        self.all.iter().map(|attached| &attached.engine)
+    }
+
+    #[cfg(test)]
+    pub(super) fn first(&self) -> &Arc<Engine> {
+        &self.all[0].engine
+    }
+
+    /// Where peers reach this process.
+    pub(crate) fn locator(&self) -> String {
+        let texts = self.all.iter().map(|attached| {
+            let Attached { name, engine, .. } = attached;
+            format!("{name}={}", engine.locator())
+        });
+        texts.collect::<Vec<_>>().join(";")
+    }
+
+    /// The link to a peer that is reached at `locator`, opened if need be.
+    pub(crate) fn connect(
+        &self,
+        process: &Arc<Process>,
+        peer: ProcessId,
+        locator: &str,
+        deadline: Instant,
+    ) -> Result<Arc<NetLink>, ReachError> {
+        if let Some(link) = self.engines().find_map(|engine| engine.link(peer)) {
+            return Ok(link);
+        }
+        let mut refused = None;
+        for attached in &self.all {
+            let theirs = locator.split(';').filter_map(|part| part.split_once('='));
+            let mut theirs = theirs.filter(|(name, _)| *name == attached.name);
+            let Some((_, at)) = theirs.next() else {
+                continue;
+            };
+            match attached.engine.connect(peer, at, deadline) {
+                Ok(link) => {
+                    if process.show_paths.load(Ordering::Relaxed) {
+                        self.tell(process, attached, peer);
+                    }
+                    return Ok(link);
+                }
+                Err(error @ ReachError::NoPath { .. }) => refused = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refused.unwrap_or_else(|| ReachError::NoPath {
+            rank: peer.rank,
+            cause: self.nothing_in_common(locator),
+        }))
+    }
+
+    fn nothing_in_common(&self, locator: &str) -> String {
+        let parts = locator.split(';').filter_map(|part| part.split_once('='));
+        let theirs: Vec<&str> = parts.map(|(name, _)| name).collect();
+        let ours: Vec<&str> = self.all.iter().map(|one| &one.name[..]).collect();
+        let list = |names: &[&str]| match names {
+            [] => "none".to_owned(),
+            names => names.join(", "),
+        };
+        format!(
+            "no network in common (this process is on {}, it is on {}); give both hosts one in the job's file",
+            list(&ours),
+            list(&theirs)
+        )
+    }
+
+    /// Has the launcher tell the user how a peer is reached.
+    fn tell(&self, process: &Process, attached: &Attached, peer: ProcessId) {
+        let way = attached.engine.describe(peer);
+        let way = way.map_or(String::new(), |way| format!(", {way}"));
+        let which = match self.all.len() {
+            1 => "the only network",
+            _ => "the first in common",
+        };
+        let Attached { name, manner, .. } = attached;
+        process.tell_path(format!(
+            "reaches rank {} over {name} ({manner}; {which}){way}",
+            peer.rank
+        ));
+    }
+
+    /// Moves what can be moved, unless other threads are doing it.
+    #[inline]
+    pub(crate) fn pump(&self, process: Option<&Arc<Process>>) {
+        self.engines().for_each(|engine| engine.pump(process));
+    }
+
+    /// The same for a thread that waits for something from there.
+    #[inline]
+    pub(crate) fn watch(&self, process: &Arc<Process>) {
+        self.engines().for_each(|engine| engine.watch(process));
+    }
+
+    /// A thread looks at the networks all the time from now on: theirs need not.
+    pub(crate) fn start_polling(&self) -> Polling<'_> {
+        self.engines().for_each(|engine| engine.add_poller());
+        Polling(self)
+    }
+
+    /// One of our mailboxes closed: peers that used it are told.
+    pub(crate) fn close_mailbox(&self, mailbox: MailboxId) {
+        self.engines()
+            .for_each(|engine| engine.close_mailbox(mailbox));
+    }
+
+    /// Leaves all of them.
+    pub(crate) fn leave(&self, how: Departure) {
+        self.engines().for_each(|engine| engine.leave(how));
+    }
+}
+
+/// A thread that looks at the networks all the time.
+pub(crate) struct Polling<'a>(&'a Networks);
+
+impl Polling<'_> {
+    /// The thread is about to sleep, so somebody else must look from now on.
+    pub(crate) fn sleep(self) {
+        let networks = self.0;
+        drop(self);
+        networks.engines().for_each(|engine| engine.wake_if_aside());
+    }
+}
+
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        self.0.engines().for_each(|engine| engine.remove_poller());
+    }
+}

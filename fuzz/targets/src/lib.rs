@@ -1,0 +1,72 @@
+//! What each fuzz target does with its bytes.
+//!
+//! A target hands bytes to something that reads what others wrote, and checks what may be said of it for all bytes: it
+//! does not panic, it keeps its bounds, and what it takes for good is written back as it was read. `ci/fuzz` looks for
+//! bytes that break this; `tests/replay.rs` runs, under plain `cargo test`, all bytes that were worth keeping.
+//!
+//! | target | what reads foreign bytes |
+//! | --- | --- |
+//! | [`frames`] | frames between hosts, those about names among them |
+//! | [`link`] | the protocol of a whole link, driven by a hostile peer |
+//! | [`names`] | the directory of names and what is remembered of others' |
+//! | [`boot`] | packets and frames of processes, agents and launcher |
+//! | [`headers`] | the TCP driver's hello and header, packets between processes of a host |
+//! | [`tcp`] | the TCP driver, over a real connection |
+//! | [`config`] | the job's file |
+//! | [`lane`] | the memory of a lane, changed while it is read |
+//! | [`message`] | messages of a hostile peer: tables, tickets, manifests, lent buffers |
+//! | [`doctor`] | what the sides of `mizzen doctor` say |
+//! | [`identity`] | names in certificates, requests for them, the authority's secret |
+//!
+//! To add one: a module with `run` here, a line in [`TARGETS`], a file in
+//! `fuzz/fuzz_targets` with its `[[bin]]`, seeds in `seeds.rs`, and
+//! a test in `tests/replay.rs`.
+
+#![allow(
+    clippy::missing_panics_doc,
+    reason = "to panic when a promise is broken is what a target is for"
+)]
+
+pub mod boot;
+pub mod config;
+pub mod doctor;
+pub mod frames;
+pub mod headers;
+pub mod identity;
+pub mod lane;
+pub mod link;
+pub mod message;
+pub mod names;
+mod seeds;
+mod tape;
+pub mod tcp;
+
+/// A target: what its folders and its program are called, and what it does.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// The name of its folders and of its program.
+    pub name: &'static str,
+    /// Takes any bytes, and panics if a promise is broken.
+    pub run: fn(&[u8]),
+    /// Inputs that honest encoders write, from which the search begins.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// All targets.
+pub const TARGETS: [Target; 11] = [
+    target("frames", frames::run, seeds::frames),
+    target("link", link::run, seeds::link),
+    target("names", names::run, seeds::names),
+    target("boot", boot::run, seeds::boot),
+    target("headers", headers::run, seeds::headers),
+    target("tcp", tcp::run, seeds::tcp),
+    target("config", config::run, seeds::config),
+    target("lane", lane::run, seeds::lane),
+    target("message", message::run, seeds::message),
+    target("doctor", doctor::run, seeds::doctor),
+    target("identity", identity::run, seeds::identity),
+];
+
+const fn target(name: &'static str, run: fn(&[u8]), seeds: fn() -> Vec<Vec<u8>>) -> Target {
+    Target { name, run, seeds }
+}
