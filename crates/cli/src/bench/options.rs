@@ -394,7 +394,10 @@ mod tests {
                 "latency --sizes 64Q",
                 "write bytes, or a number with K or M",
             ),
-            ("latency --threads 2", "--threads goes with threads and streams only"),
+            (
+                "latency --threads 2",
+                "--threads goes with threads and streams only",
+            ),
             ("bandwidth --lent", "--lent goes with latency and rate only"),
             (
                 "idle --sizes 8",

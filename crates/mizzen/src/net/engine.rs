@@ -33,6 +33,8 @@ pub(crate) struct Engine {
     /// Links with something for the driver, left by threads that found the port taken.
     work: Mutex<Vec<Arc<NetLink>>>,
     has_work: AtomicBool,
+    /// Whether frames may wait for others, so that our thread must look often.
+    lingers: AtomicBool,
     /// Whether bodies stand in the driver, so that our thread must not sleep for long.
     has_standing: AtomicBool,
     pub(super) links: RwLock<BTreeMap<ProcessId, Arc<NetLink>>>,
@@ -84,7 +86,9 @@ const ASIDE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 1_000_000,
 };
-/// How long the thread sleeps while bodies stand in the driver.
+/// Looks without frames that wait after which the thread sleeps as long as it likes.
+const QUIET: u32 = 20;
+/// How long the thread sleeps while frames wait, or bodies stand in the driver.
 const STANDING: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: PATIENCE.as_nanos() as i64,
@@ -121,6 +125,7 @@ impl Engine {
             }),
             work: Mutex::default(),
             has_work: AtomicBool::new(false),
+            lingers: AtomicBool::new(false),
             has_standing: AtomicBool::new(false),
             links: RwLock::default(),
             failures: Mutex::default(),
@@ -252,6 +257,16 @@ impl Engine {
         if let Some(mut port) = self.try_port() {
             self.serve_marked(&mut port, process.as_ref());
             self.release(port, process.as_ref());
+        }
+    }
+
+    /// A link's frames wait for others: whoever looks at the network next sends them, or our thread does, soon.
+    pub(super) fn linger(&self, link: &Arc<NetLink>) {
+        self.mark(link);
+        // Pairs with the swap in `run`: our thread sees the mark, or we see that it no longer looks.
+        fence(Ordering::SeqCst);
+        if !self.lingers.load(Ordering::SeqCst) && !self.lingers.swap(true, Ordering::SeqCst) {
+            self.ring();
         }
     }
 
@@ -475,15 +490,16 @@ impl core::fmt::Debug for Engine {
 
 /// The thread of an engine: sleeps until the network has something, for as long as nobody else looks.
 fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
+    let mut quiet = 0;
     loop {
         let mut ready = [
             PollFd::new(wakeup, PollFlags::IN),
             PollFd::new(wake, PollFlags::IN),
         ];
-        let standing = engine
-            .upgrade()
-            .is_some_and(|engine| engine.has_standing.load(Ordering::Acquire));
-        if poll(&mut ready, standing.then_some(&STANDING))
+        let soon = engine.upgrade().is_some_and(|engine| {
+            engine.has_standing.load(Ordering::Acquire) || engine.lingers.load(Ordering::Acquire)
+        });
+        if poll(&mut ready, soon.then_some(&STANDING))
             .is_err_and(|errno| errno != rustix::io::Errno::INTR)
         {
             return;
@@ -500,6 +516,14 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
             drop(engine);
             let _ = poll(&mut [PollFd::new(wake, PollFlags::IN)], Some(&ASIDE));
             continue;
+        }
+        if engine.has_work.load(Ordering::Acquire) {
+            quiet = 0;
+        } else if quiet < QUIET {
+            quiet += 1;
+        } else if engine.lingers.swap(false, Ordering::SeqCst) {
+            // Pairs with the load in `linger`: what was marked before that is seen below.
+            quiet = 0;
         }
         let process = engine.process.upgrade();
         match engine.try_port() {

@@ -14,6 +14,7 @@ use mizzen_proto::wire::{Frame, NameFrame};
 use super::bodies::Bodies;
 use super::engine::{Engine, driver_id, lock};
 use super::networks::Polling;
+use super::sharing::Sharing;
 use crate::error::{Departure, Gone, PostError, ReachError};
 use crate::process::Process;
 use crate::rank::ProcessId;
@@ -29,6 +30,7 @@ pub(crate) struct NetLink {
     /// Whether the link is in its engine's list of work.
     pub(super) is_marked: AtomicBool,
     streams: AtomicU32,
+    pub(super) sharing: Sharing,
     gone: OnceLock<Gone>,
     ended: AtomicBool,
 }
@@ -88,6 +90,7 @@ impl NetLink {
             changed: Condvar::new(),
             is_marked: AtomicBool::new(false),
             streams: AtomicU32::new(1),
+            sharing: Sharing::new(),
             gone: OnceLock::new(),
             ended: AtomicBool::new(false),
         }

@@ -14,6 +14,7 @@
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
 //! | `post` | posting to a peer |
 //! | `bodies` | memory lent to the driver |
+//! | `sharing` | whether messages of several threads share a write |
 //! | `pushed` | bodies that are here before their reader |
 //!
 //! # Locks
@@ -35,6 +36,7 @@ mod link;
 mod networks;
 mod post;
 mod pushed;
+mod sharing;
 #[cfg(test)]
 mod tests;
 

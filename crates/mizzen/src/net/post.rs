@@ -13,6 +13,7 @@ use super::bodies::Lending;
 use super::engine::{Engine, driver_id};
 use super::events::FLAGS;
 use super::link::{Expired, NetLink, OUTBOX_MAX, State};
+use super::sharing::TOGETHER;
 use crate::error::{ArenaError, PostError};
 use crate::memory::Purpose;
 use crate::message::Flags;
@@ -196,6 +197,15 @@ impl NetLink {
         let queue = |state: &mut State, _: Plan| {
             state.outbox.push_back(cut.post_frame(to, stream));
         };
+        if self.sharing.note(stream) {
+            self.wait_to_pay(process, to, cut, until, queue)?;
+            if self.lock().outbox.len() >= TOGETHER {
+                self.push();
+            } else {
+                engine.linger(self);
+            }
+            return Ok(());
+        }
         if cut.head.len() + cut.body.len() <= GATHERED {
             if let Some(mut port) = engine.try_port() {
                 let mut state = self.lock();
