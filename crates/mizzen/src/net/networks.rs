@@ -3,13 +3,15 @@
 //! A process attaches to each network that the job's file gives its host, in the file's order. Its locator names them all,
 //! `site=10.0.0.1:4000;fast=10.1.0.1:4001`; a peer is reached over the first one that both are on.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::engine::Engine;
 use super::link::NetLink;
 use crate::error::{Departure, ReachError};
+use crate::lock::lock;
 use crate::process::Process;
 use crate::rank::{MailboxId, ProcessId};
 
@@ -17,6 +19,8 @@ use crate::rank::{MailboxId, ProcessId};
 #[derive(Debug, Default)]
 pub(crate) struct Networks {
     all: Vec<Attached>,
+    /// Peers of whom the user was told: several threads may reach one at a time.
+    told: Mutex<BTreeSet<ProcessId>>,
 }
 
 /// One of them.
@@ -31,7 +35,8 @@ pub(crate) struct Attached {
 
 impl Networks {
     pub(crate) fn new(all: Vec<Attached>) -> Self {
-        Self { all }
+        let told = Mutex::default();
+        Self { all, told }
     }
 
     #[inline]
@@ -105,6 +110,9 @@ impl Networks {
 
     /// Has the launcher tell the user how a peer is reached.
     fn tell(&self, process: &Process, attached: &Attached, peer: ProcessId) {
+        if !lock(&self.told).insert(peer) {
+            return;
+        }
         let way = attached.engine.describe(peer);
         let way = way.map_or(String::new(), |way| format!(", {way}"));
         let which = match self.all.len() {
