@@ -71,7 +71,7 @@ pub fn local_over_tcp<T: Send>(
 ) -> Result<Vec<T>> {
     assert!(size > 0, "a job has at least one rank");
     let locators = Arc::new(OnceLock::new());
-    let authority = Authority::new(CLUSTER, JOB).map_err(identity)?;
+    let authority = Authority::new(CLUSTER, JOB).map_err(no_identity)?;
     let (mut decks, mut places, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for rank in 0..size {
         let id = ProcessId::new(Rank(rank), Incarnation(0));
@@ -103,21 +103,21 @@ pub fn local_over_tcp<T: Send>(
     })
 }
 
-/// Runs each rank in a thread. A rank that fails is told to the others with `tell`.
 /// What a launcher and an agent would give a process.
 fn credentials_of(authority: &Authority, id: ProcessId) -> Result<Credentials, JoinError> {
     let who = Identity::new(CLUSTER, JOB, id.rank.0, id.incarnation.0);
-    let who = who.map_err(|error| JoinError::Agent(error.to_string()))?;
-    authority.credentials(&who).map_err(identity)
+    let who = who.map_err(no_identity)?;
+    authority.credentials(&who).map_err(no_identity)
 }
 
-fn identity(error: impl core::fmt::Display) -> JoinError {
+fn no_identity(error: impl core::fmt::Display) -> JoinError {
     JoinError::Agent(error.to_string())
 }
 
 const CLUSTER: &str = "local";
 const JOB: [u8; 16] = [0; 16];
 
+/// Runs each rank in a thread. A rank that fails is told to the others with `tell`.
 fn run_ranks<T: Send>(
     decks: Vec<Deck>,
     body: impl Fn(Deck) -> Result<T> + Sync,

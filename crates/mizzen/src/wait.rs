@@ -31,7 +31,8 @@ const CROWDED_YIELD: Duration = Duration::from_nanos(700);
 /// A wait is usual until then. Longer than the launcher's limit of one line in ten seconds.
 const FIRST_REMARK: Duration = Duration::from_millis(10_100);
 
-/// Whether other threads want the core, as far as one waiting thread has noticed.
+/// What one waiting thread has noticed: whether other threads want the core, and whether what comes over a network is usually
+/// late.
 #[derive(Debug, Default)]
 pub struct Crowd {
     signs: Cell<u8>,

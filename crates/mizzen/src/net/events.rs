@@ -98,7 +98,7 @@ impl Engine {
             later.refuse.push(peer);
             return;
         };
-        let link = Arc::new(NetLink::new(self.weak.clone(), self.options(peer)));
+        let link = Arc::new(NetLink::new(self, self.options(peer)));
         self.links
             .write()
             .unwrap_or_else(PoisonError::into_inner)

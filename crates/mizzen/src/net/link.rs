@@ -31,6 +31,8 @@ pub(crate) struct NetLink {
     pub(super) is_marked: AtomicBool,
     streams: AtomicU32,
     pub(super) sharing: Sharing,
+    /// Whether the driver carries bodies that were not asked for.
+    pub(super) can_push: bool,
     gone: OnceLock<Gone>,
     ended: AtomicBool,
 }
@@ -71,13 +73,13 @@ pub(super) const OUTBOX_MAX: usize = 256;
 const LANES_NAP: Duration = Duration::from_millis(1);
 
 impl NetLink {
-    pub(super) fn new(engine: Weak<Engine>, options: LinkOptions) -> Self {
+    pub(super) fn new(engine: &Engine, options: LinkOptions) -> Self {
         let peer = options.peer;
         let mut link = Link::new(options);
         let hello = link.poll_transmit();
         Self {
             peer,
-            engine,
+            engine: engine.weak.clone(),
             state: Mutex::new(State {
                 link: Some(link),
                 outbox: hello.iter().map(Frame::to_vec).collect(),
@@ -91,6 +93,7 @@ impl NetLink {
             is_marked: AtomicBool::new(false),
             streams: AtomicU32::new(1),
             sharing: Sharing::new(),
+            can_push: engine.can_push,
             gone: OnceLock::new(),
             ended: AtomicBool::new(false),
         }

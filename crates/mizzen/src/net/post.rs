@@ -164,8 +164,8 @@ impl Parts for Cut<'_> {
 }
 
 impl NetLink {
-    /// Posts a message. Returns when its memory may be used again: a short one is copied, the body of a long one is
-    /// sent when its receiver has a place for it.
+    /// Posts a message. Returns when its memory may be used again: a short one is copied, the body of a longer one is
+    /// pushed, and that of a very long one sent when its receiver has a place for it.
     pub(crate) fn post(
         self: &Arc<Self>,
         process: &Arc<Process>,
@@ -294,7 +294,7 @@ impl NetLink {
     ) -> Result<Plan, PostError> {
         let rank = self.peer.rank;
         // What is pushed cannot be taken back, so who will not wait for long does not push.
-        let may_push = !matches!(until, Until::Deadline(_)) && self.can_push();
+        let may_push = self.can_push && !matches!(until, Until::Deadline(_));
         if let Some(paid) = self.pay(&mut self.lock(), to, cut, may_push, &mut queue) {
             return paid;
         }
@@ -310,10 +310,6 @@ impl NetLink {
             Ok(paid) => paid,
             Err(Expired) => Err(PostError::TimedOut { rank }),
         }
-    }
-
-    fn can_push(&self) -> bool {
-        self.engine.upgrade().is_some_and(|engine| engine.can_push)
     }
 
     /// Pays for a message, if that is possible now. `None`: there are no credits.
