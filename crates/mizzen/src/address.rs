@@ -68,7 +68,6 @@ impl MailboxRef {
     /// # Errors
     ///
     /// As [`post`](Self::post), or if the value refuses to be serialised.
-    #[cfg(feature = "serde")]
     pub fn send_value<T: serde::Serialize + ?Sized>(&self, value: &T) -> Result<(), PostError> {
         let mut message = Message::new();
         message.pack_value(value)?;
@@ -143,6 +142,10 @@ impl MailboxRef {
                 self.address.mailbox,
             )),
         }
+    }
+
+    pub(crate) fn full_address(&self) -> Address {
+        self.address
     }
 
     /// The address as it is packed into messages.

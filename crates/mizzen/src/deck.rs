@@ -13,6 +13,7 @@ use crate::process::post::Until;
 use crate::process::{Handle, Neighbours};
 use crate::rank::{Incarnation, Rank};
 use crate::scope::Scope;
+use crate::tasks::{Task, without_place};
 
 /// A process's handle on the job. Clone it, share it between threads.
 ///
@@ -169,6 +170,59 @@ impl Deck {
     #[must_use]
     pub fn arena_bytes(&self) -> usize {
         self.process.arena.bytes()
+    }
+
+    /// Runs a closure on a worker of this process. There are as many workers as cores (or as `MIZZEN_WORKERS` says); one that
+    /// blocks in a call of this library gives its place to another meanwhile.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     let parts: Vec<_> = (0..4u64).map(|part| deck.run(move || part * part)).collect();
+    ///     let sum: u64 = parts.into_iter().map(|part| part.join()).sum();
+    ///     assert_eq!(sum, 14);
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    pub fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Task<T> {
+        self.process.crew().spawn(async move { work() })
+    }
+
+    /// Runs a future on the workers of this process. A task that [awaits](Mailbox::retrieve_async) a message costs no thread:
+    /// idle workers look for it.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     let mut inbox = deck.mailbox()?;
+    ///     let address = inbox.address();
+    ///     let task = deck.run_async(async move {
+    ///         let mut message = inbox.retrieve_async().await?;
+    ///         Ok::<u64, mizzen::Error>(message.unpack_express()?)
+    ///     });
+    ///     address.send(&7u64)?;
+    ///     assert_eq!(task.join()?, 7);
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    pub fn run_async<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Task<T> {
+        self.process.crew().spawn(future)
+    }
+
+    /// Does something that blocks the thread, such as reading a file. In a worker, another takes its place meanwhile; in any
+    /// other thread this is a plain call. Calls of this library that block do so by themselves.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     let inner = deck.clone();
+    ///     let nap = std::time::Duration::from_millis(1);
+    ///     deck.run(move || inner.blocking(|| std::thread::sleep(nap))).join();
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    pub fn blocking<T>(&self, blocks: impl FnOnce() -> T) -> T {
+        without_place(blocks)
     }
 
     /// Overlaps communication with computation on borrowed data: what is posted inside goes on while the closure computes,

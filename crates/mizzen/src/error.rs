@@ -34,6 +34,9 @@ pub enum Error {
     /// Lending a buffer.
     #[error(transparent)]
     Arena(#[from] ArenaError),
+    /// Calling a service.
+    #[error(transparent)]
+    Call(#[from] crate::rpc::CallError),
     /// An error of the program itself.
     #[error("{0}")]
     Program(Box<dyn std::error::Error + Send + Sync>),
@@ -77,6 +80,7 @@ impl Error {
             | Self::Retrieve(RetrieveError::PeerGone(_))
             | Self::Fetch(FetchError::HolderGone { .. })
             | Self::Bind(BindError::HolderGone { .. }) => Scope::Peer,
+            Self::Call(error) if error.lost().is_some() => Scope::Peer,
             _ => Scope::Message,
         }
     }
@@ -89,6 +93,7 @@ impl Error {
             | Self::Retrieve(RetrieveError::PeerGone(gone)) => Some(gone.rank()),
             Self::Fetch(FetchError::HolderGone { gone, .. })
             | Self::Bind(BindError::HolderGone { gone, .. }) => Some(gone.rank()),
+            Self::Call(error) => error.lost(),
             _ => None,
         }
     }
@@ -383,7 +388,6 @@ pub enum PostError {
 }
 
 impl PostError {
-    #[cfg(feature = "serde")]
     pub(crate) fn encode(error: postcard::Error) -> Self {
         Self::Encode(error.to_string())
     }
@@ -475,7 +479,6 @@ pub enum UnpackError {
 }
 
 impl UnpackError {
-    #[cfg(feature = "serde")]
     pub(crate) fn decode(error: postcard::Error) -> Self {
         Self::Decode(error.to_string())
     }

@@ -41,9 +41,11 @@ mod net;
 mod process;
 mod rank;
 mod reactor;
+mod rpc;
 mod scope;
 mod semaphore;
 mod sender;
+mod tasks;
 #[doc(hidden)]
 pub mod wait;
 
@@ -60,7 +62,9 @@ pub use mailbox::Mailbox;
 pub use memory::{Borrowed, Lent};
 pub use message::{Incoming, Later, Message, Plain};
 pub use rank::{Incarnation, ProcessId, Rank};
+pub use rpc::{Call, CallError, Client, Reply, Request, Service, is_cancelled};
 pub use scope::{Pending, Scope};
 pub use semaphore::Semaphore;
 pub use sender::Sender;
+pub use tasks::Task;
 pub use zerocopy;

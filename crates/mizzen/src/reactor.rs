@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mizzen_shm::futex;
 
+use crate::mailbox::Looker;
 use crate::process::Process;
 use crate::process::bells::{REACTOR_BELL, bell, ring};
 
@@ -37,7 +38,7 @@ impl Reactor {
                 };
                 let (_, links) = strong.links();
                 for core in strong.all_mailboxes() {
-                    core.wake_task(&links);
+                    core.wake_task(Looker::Reactor, &links);
                 }
                 drop(strong);
                 futex::wait(bell.word(), count, Some(NAP));

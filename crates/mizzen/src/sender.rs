@@ -117,7 +117,6 @@ impl Sender {
     /// # Errors
     ///
     /// As [`post`](Self::post), or if the value refuses to be serialised.
-    #[cfg(feature = "serde")]
     pub fn send_value<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<(), PostError> {
         let mut message = Message::new();
         message.pack_value(value)?;

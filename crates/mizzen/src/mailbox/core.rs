@@ -22,7 +22,7 @@ use crate::rank::{MailboxId, ProcessId, Rank};
 /// | `watch` | the owner, when it sleeps and wakes | all senders |
 /// | `queue`, `queued` | whoever drains a shared lane; the owner takes out | the owner |
 /// | `new_lanes`, `news` | whoever opens a lane | the owner, which moves them to its own list |
-/// | `waker`, `peeks` | the owner | the reactor |
+/// | `waker`, `peeks` | the owner | the reactor or the workers: whoever looks for the task |
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) id: MailboxId,
@@ -35,8 +35,24 @@ pub(crate) struct Core {
     news: AtomicBool,
     told_gone: Mutex<HashSet<ProcessId>>,
     depends: Mutex<HashSet<Rank>>,
-    waker: Mutex<Option<Waker>>,
+    waker: Mutex<Option<Awaiting>>,
     peeks: Mutex<Vec<Peek>>,
+}
+
+/// A task that awaits a message.
+#[derive(Debug)]
+struct Awaiting {
+    waker: Waker,
+    looker: Looker,
+}
+
+/// Who looks at a mailbox that a task awaits. Only he may write its watch meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looker {
+    /// The thread that wakes tasks of foreign runtimes.
+    Reactor,
+    /// The workers of this process.
+    Crew,
 }
 
 /// What lies in a mailbox's queue.
@@ -195,25 +211,48 @@ impl Core {
         lock(&self.depends).contains(&rank)
     }
 
-    pub(crate) fn set_waker(&self, waker: Option<Waker>) {
-        *lock(&self.waker) = waker;
+    /// A task awaits a message, and `looker` shall wake it.
+    pub(crate) fn set_waker(&self, waker: Waker, looker: Looker) {
+        *lock(&self.waker) = Some(Awaiting { waker, looker });
     }
 
-    /// Reactor: wakes the task that waits for this mailbox if there is something to take.
-    pub(crate) fn wake_task(&self, links: &[Arc<MemoryLink>]) {
+    /// No task awaits anything: the owner does what it wants with the watch.
+    pub(crate) fn clear_waker(&self) {
+        *lock(&self.waker) = None;
+    }
+
+    /// Wakes the task that waits for this mailbox if there is something to take. `true` if `looker` need not look here any
+    /// more.
+    pub(crate) fn wake_task(&self, looker: Looker, links: &[Arc<MemoryLink>]) -> bool {
         let mut waker = lock(&self.waker);
-        if waker.is_none() {
-            return;
+        match &*waker {
+            Some(awaiting) if awaiting.looker == looker => (),
+            _ => return true,
         }
-        let ready = self.queued.load(Ordering::Acquire) > 0
+        if !self.has_something(links) {
+            return false;
+        }
+        if let Some(awaiting) = waker.take() {
+            drop(waker);
+            awaiting.waker.wake();
+        }
+        true
+    }
+
+    /// Lets `looker` change the watch, if a task waits for him.
+    pub(crate) fn change_watch(&self, looker: Looker, change: impl FnOnce(&Watch)) {
+        let waker = lock(&self.waker);
+        if waker.as_ref().is_some_and(|by| by.looker == looker) {
+            change(&self.watch);
+        }
+    }
+
+    /// Whether there may be something to take.
+    pub(crate) fn has_something(&self, links: &[Arc<MemoryLink>]) -> bool {
+        self.queued.load(Ordering::Acquire) > 0
             || self.has_news()
             || lock(&self.peeks).iter().any(Peek::is_ready)
-            || links.iter().any(|link| link.peek.is_ready());
-        if ready {
-            if let Some(waker) = waker.take() {
-                waker.wake();
-            }
-        }
+            || links.iter().any(|link| link.peek.is_ready())
     }
 }
 

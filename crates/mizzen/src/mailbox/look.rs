@@ -67,11 +67,11 @@ enum Place {
 }
 
 /// A message taken out of the mailbox, not yet opened.
-pub(super) struct Taken {
-    pub(super) source: ProcessId,
-    pub(super) flags: Flags,
-    pub(super) payload: Payload,
-    pub(super) lender: Option<Arc<MemoryLink>>,
+pub(crate) struct Taken {
+    pub(crate) source: ProcessId,
+    pub(crate) flags: Flags,
+    pub(crate) payload: Payload,
+    pub(crate) lender: Option<Arc<MemoryLink>>,
 }
 
 type Outcome = Result<Taken, RetrieveError>;

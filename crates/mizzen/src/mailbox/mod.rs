@@ -5,15 +5,16 @@ mod look;
 
 use ::core::fmt;
 use ::core::future::poll_fn;
-use ::core::task::{Context, Poll};
+use ::core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mizzen_lane::SHORT_MAX;
 use zerocopy::FromBytes;
 
-pub(crate) use self::core::{Account, Core, Delivery, LaneIn};
-use self::look::{Places, Reach, Taken};
+pub(crate) use self::core::{Account, Core, Delivery, LaneIn, Looker};
+pub(crate) use self::look::Taken;
+use self::look::{Places, Reach};
 use crate::address::MailboxRef;
 use crate::crash;
 use crate::error::{Error, RetrieveError, UnpackError};
@@ -23,6 +24,7 @@ use crate::net::Polling;
 use crate::process::Handle;
 use crate::process::bells::REACTOR_BELL;
 use crate::rank::{Address, Rank};
+use crate::tasks::with_seat;
 use crate::wait::{Crowd, Patience, Step, spin};
 
 /// The receiving end of messages. It has one owner, who may move it to another thread but not share it.
@@ -151,7 +153,6 @@ impl Mailbox {
     /// # Errors
     ///
     /// As [`receive`](Self::receive).
-    #[cfg(feature = "serde")]
     pub fn receive_value<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
         Ok(self.retrieve()?.unpack_value()?)
     }
@@ -264,27 +265,93 @@ impl Mailbox {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Incoming<'m>, RetrieveError>> {
-        self.core.watch.announce_awake();
-        while let Some(outcome) = self.poll(Reach::All) {
-            match outcome.map(|taken| self.open_whole(taken)) {
-                Ok(None) => (),
-                Ok(Some(outcome)) => return Poll::Ready(outcome),
-                Err(error) => return Poll::Ready(Err(error)),
+        loop {
+            match self.poll_take(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Ok(taken)) => {
+                    if let Some(outcome) = self.open_whole(taken) {
+                        return Poll::Ready(outcome);
+                    }
+                }
             }
+        }
+    }
+
+    /// The next message, unopened; if there is none, the task is woken when there is.
+    pub(crate) fn poll_take(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Taken, RetrieveError>> {
+        self.core.clear_waker();
+        self.core.watch.announce_awake();
+        if let Some(outcome) = self.poll(Reach::All) {
+            return Poll::Ready(outcome);
+        }
+        self.await_message(context.waker());
+        Poll::Pending
+    }
+
+    /// Has the task woken when there is something. A task of our own workers is woken by the one of them that looks for work;
+    /// any other by the reactor.
+    fn await_message(&self, waker: &Waker) {
+        let core = &self.core;
+        let by_crew = with_seat(|seat| {
+            let seat = seat.filter(|seat| seat.is_of(&self.process));
+            seat.inspect(|seat| {
+                core.set_waker(waker.clone(), Looker::Crew);
+                seat.crew().await_mailbox(core);
+            })
+            .is_some()
+        });
+        if by_crew {
+            return;
         }
         if self.process.ensure_reactor().is_err() {
             // No thread for the reactor: ask again at once rather than never.
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+            waker.wake_by_ref();
+            return;
         }
-        self.core.set_waker(Some(context.waker().clone()));
-        self.core.watch.announce_sleep(REACTOR_BELL);
-        if self.places.is_ready(&self.process, &self.core) {
-            self.core.set_waker(None);
-            self.core.watch.announce_awake();
-            context.waker().wake_by_ref();
+        core.set_waker(waker.clone(), Looker::Reactor);
+        core.watch.announce_sleep(REACTOR_BELL);
+        if self.places.is_ready(&self.process, core) {
+            core.clear_waker();
+            core.watch.announce_awake();
+            waker.wake_by_ref();
         }
-        Poll::Pending
+    }
+
+    /// Waits for the next message, which stays unopened.
+    #[inline]
+    pub(crate) fn take(&self, deadline: Option<Instant>) -> Result<Taken, RetrieveError> {
+        self.wait_until(deadline)
+    }
+
+    /// The same without waiting: one look at some of the places.
+    #[inline]
+    pub(crate) fn try_take(&self) -> Option<Result<Taken, RetrieveError>> {
+        self.poll(Reach::Some)
+    }
+
+    /// Whether there is a message where the last one came from, as far as a quick look tells.
+    #[inline]
+    pub(crate) fn is_likely(&self) -> bool {
+        self.places.is_hot_ready(&self.core)
+    }
+
+    /// Whether a look at everything would find something.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.places.is_ready(&self.process, &self.core)
+    }
+
+    /// Whose mailbox it is.
+    pub(crate) fn process(&self) -> &Handle {
+        &self.process
+    }
+
+    /// What others see of this mailbox.
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
     }
 
     /// Opens a message. `None`: its sender was lost before even its beginning was there, which is no message; the loss is
@@ -301,7 +368,7 @@ impl Mailbox {
     }
 
     #[inline]
-    fn open<'m>(&self, taken: Taken) -> Result<Incoming<'m>, RetrieveError> {
+    pub(crate) fn open<'m>(&self, taken: Taken) -> Result<Incoming<'m>, RetrieveError> {
         let rank = taken.source.rank;
         Incoming::open(
             Arc::clone(&self.process),
@@ -383,6 +450,7 @@ impl<'a> Wait<'a> {
         } = self.mailbox;
         self.reach = Reach::All;
         self.has_slept = true;
+        core.clear_waker();
         self.polling.take().into_iter().for_each(Polling::sleep);
         // While a peer's lane is full of others' messages, ours to it cannot be told: look again soon.
         if places.has_untold() {

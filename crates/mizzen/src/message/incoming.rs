@@ -203,7 +203,6 @@ impl<'m> Incoming<'m> {
     /// # Errors
     ///
     /// [`UnpackError::Decode`] if the bytes are not a `T`.
-    #[cfg(feature = "serde")]
     pub fn unpack_value<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, UnpackError> {
         self.with_piece(|bytes| postcard::from_bytes(bytes).map_err(UnpackError::decode))
     }

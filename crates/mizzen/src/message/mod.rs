@@ -23,7 +23,7 @@ mod stream;
 
 pub use incoming::Incoming;
 pub(crate) use incoming::discard;
-pub(crate) use outgoing::{Encoded, Single};
+pub(crate) use outgoing::{Encoded, Lead, Single};
 pub use outgoing::{Later, Message};
 pub(crate) use payload::Payload;
 pub(crate) use pieces::Flags;

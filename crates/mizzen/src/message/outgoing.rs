@@ -40,7 +40,12 @@ pub struct Message<'m> {
     pieces: Vec<Piece<'m>>,
     /// The bytes of all copied pieces.
     copied: Vec<u8>,
+    /// A piece of the runtime's own before all others.
+    lead: Option<Lead>,
 }
+
+/// A piece that the runtime puts before a program's own.
+pub(crate) type Lead = [u8; 16];
 
 enum Piece<'m> {
     /// Bytes `start..end` of `copied`.
@@ -70,7 +75,13 @@ impl<'m> Message<'m> {
         Self {
             pieces: Vec::new(),
             copied: Vec::new(),
+            lead: None,
         }
+    }
+
+    /// Puts a piece of the runtime's before all others, in the place of the last one.
+    pub(crate) fn set_lead(&mut self, lead: Option<Lead>) {
+        self.lead = lead;
     }
 
     /// Packs a copy of `data`: the source may change at once.
@@ -134,7 +145,6 @@ impl<'m> Message<'m> {
     /// # Errors
     ///
     /// [`Encode`](crate::PostError::Encode) if the value refuses to be serialised.
-    #[cfg(feature = "serde")]
     pub fn pack_value<T: serde::Serialize + ?Sized>(
         &mut self,
         value: &T,
@@ -204,12 +214,13 @@ impl<'m> Message<'m> {
     /// The message as it travels.
     pub(crate) fn wire(&self) -> WireMessage<'_, 'm> {
         let mut table = Vec::new();
-        let single = matches!(
-            self.pieces[..],
-            [Piece::Copied { .. } | Piece::Borrowed(_) | Piece::Later(_)]
-        );
+        let single = self.lead.is_none()
+            && matches!(
+                self.pieces[..],
+                [Piece::Copied { .. } | Piece::Borrowed(_) | Piece::Later(_)]
+            );
         if !single {
-            push_varint(&mut table, self.pieces.len() as u64);
+            self.begin_table(&mut table);
             for piece in &self.pieces {
                 let lent = matches!(piece, Piece::Lent { .. });
                 Entry {
@@ -220,6 +231,7 @@ impl<'m> Message<'m> {
             }
         }
         let len = table.len()
+            + self.lead_bytes().len()
             + self
                 .pieces
                 .iter()
@@ -250,7 +262,8 @@ impl<'m> Message<'m> {
         let wire = self.wire();
         let mut pieces = Vec::with_capacity(self.pieces.len());
         let mut table = Vec::new();
-        push_varint(&mut table, self.pieces.len() as u64);
+        self.begin_table(&mut table);
+        pieces.extend(self.lead.as_ref().map(|lead| &lead[..]));
         for piece in &self.pieces {
             let (bytes, lent) = match piece {
                 Piece::Lent { buffer, .. } => {
@@ -278,6 +291,20 @@ impl<'m> Message<'m> {
         for buffer in self.lent_buffers() {
             drop(buffer.take());
         }
+    }
+
+    /// The number of pieces, and the entry of the one before them.
+    fn begin_table(&self, table: &mut Vec<u8>) {
+        let before = usize::from(self.lead.is_some());
+        push_varint(table, (before + self.pieces.len()) as u64);
+        if let Some(lead) = &self.lead {
+            let len = lead.len() as u64;
+            Entry { len, lent: false }.push(table);
+        }
+    }
+
+    fn lead_bytes(&self) -> &[u8] {
+        self.lead.as_ref().map_or(&[], |lead| &lead[..])
     }
 
     fn pack_copy(&mut self, bytes: &[u8]) -> &mut Self {
@@ -393,6 +420,9 @@ impl Parts for WireMessage<'_, '_> {
     fn each(&self, mut take: impl FnMut(&[u8])) {
         if !self.table.is_empty() {
             take(&self.table);
+        }
+        if let Some(lead) = &self.message.lead {
+            take(lead);
         }
         for piece in &self.message.pieces {
             take(self.message.bytes_of(piece));

@@ -8,6 +8,7 @@ use mizzen_lane::{Bell, Region};
 use mizzen_shm::futex;
 
 use super::Process;
+use crate::tasks::without_place;
 
 /// The most threads of a process that can sleep at once with a bell of their own.
 pub(crate) const MAX_BELLS: usize = 1024;
@@ -81,8 +82,20 @@ thread_local! {
 
 impl Process {
     /// Puts the calling thread to sleep until its bell is raised or `nap` is over. `announce` tells senders which bell to
-    /// raise; `ready` looks once more; `retract` says that they need not any longer.
+    /// raise; `ready` looks once more; `retract` says that they need not any longer. A worker gives its place to another
+    /// meanwhile.
     pub(crate) fn sleep(
+        self: &Arc<Self>,
+        nap: Duration,
+        announce: impl FnOnce(u32),
+        ready: impl FnOnce() -> bool,
+        retract: impl FnOnce(),
+    ) {
+        without_place(|| self.doze(nap, announce, ready, retract));
+    }
+
+    /// As `sleep`, for a worker that has nothing to do.
+    pub(crate) fn doze(
         self: &Arc<Self>,
         nap: Duration,
         announce: impl FnOnce(u32),

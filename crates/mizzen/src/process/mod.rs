@@ -29,6 +29,7 @@ use crate::mailbox::Core;
 use crate::memory::{Arena, Memory, Shared};
 use crate::net::Networks;
 use crate::rank::{MailboxId, ProcessId, Rank, mailbox_id, slot_of};
+use crate::tasks::Crew;
 
 pub(crate) use self::handle::Handle;
 pub(crate) use self::peers::{Neighbours, Path};
@@ -56,6 +57,8 @@ pub(crate) struct Process {
     links: RwLock<Vec<Arc<MemoryLink>>>,
     links_changed: AtomicU64,
     reactor: Mutex<Option<crate::reactor::Reactor>>,
+    /// The workers, once there is something to do for them.
+    crew: OnceLock<Arc<Crew>>,
     /// The network, if this process is on one.
     pub(crate) networks: OnceLock<Networks>,
     /// Whether the user wants to know how peers are reached.
@@ -110,6 +113,7 @@ impl Process {
             links: RwLock::default(),
             links_changed: AtomicU64::new(0),
             reactor: Mutex::default(),
+            crew: OnceLock::new(),
             networks: OnceLock::new(),
             show_paths: AtomicBool::new(false),
             own_returns: OnceLock::new(),
@@ -352,11 +356,24 @@ impl Process {
         Ok(())
     }
 
+    /// The workers of this process; they start when there is work.
+    pub(crate) fn crew(self: &Arc<Self>) -> &Arc<Crew> {
+        self.crew
+            .get_or_init(|| Crew::new(self, crate::tasks::places()))
+    }
+
+    pub(crate) fn has_crew(&self, crew: &Arc<Crew>) -> bool {
+        self.crew.get().is_some_and(|ours| Arc::ptr_eq(ours, crew))
+    }
+
     /// The process leaves the job: the names it held go to others, and its peers are told. Happens once.
     pub(crate) fn leave(self: &Arc<Self>, how: Departure) {
         crate::crash::point("leave");
         if self.has_left.swap(true, Ordering::AcqRel) {
             return;
+        }
+        if let Some(crew) = self.crew.get() {
+            crew.stop();
         }
         drop(
             self.reactor

@@ -69,6 +69,11 @@ impl Process {
         bound
     }
 
+    /// Whether this process bound the name.
+    pub(crate) fn has_bound(&self, name: &str) -> bool {
+        lock(&self.names.bound).contains_key(name)
+    }
+
     fn ask_to_bind(self: &Arc<Self>, name: &str, address: Address) -> Result<(), BindError> {
         let text = || name.to_owned();
         let valid = Name::new(name).map_err(|fault| BindError::Invalid {

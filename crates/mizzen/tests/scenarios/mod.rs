@@ -1,5 +1,8 @@
 //! Messages and mailboxes, whatever the path between the ranks: `crate::run` chooses it.
 
+mod rpc;
+mod tasks;
+
 use std::time::{Duration, Instant};
 
 use crate::run;

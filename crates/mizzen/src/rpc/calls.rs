@@ -1,0 +1,104 @@
+//! The calls of a client that are under way.
+
+use std::collections::VecDeque;
+
+use super::request::Body;
+use super::wire::Kind;
+use crate::error::Gone;
+
+/// What is known of a call.
+pub(super) enum State {
+    /// It is not answered yet.
+    Waiting,
+    /// It is, and nobody has looked at the answer yet.
+    Answered(Kind, Body),
+    /// It will not be.
+    Lost(Ended),
+    /// Nobody wants to know.
+    Over,
+}
+
+/// Why calls are not answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ended {
+    Gone(Gone),
+    Stopped,
+}
+
+/// Calls by their numbers, which follow each other.
+#[derive(Default)]
+pub(super) struct Calls {
+    first: u64,
+    states: VecDeque<State>,
+    waiting: usize,
+}
+
+impl Calls {
+    /// The number of a new call.
+    pub(super) fn begin(&mut self) -> u64 {
+        self.states.push_back(State::Waiting);
+        self.waiting += 1;
+        self.first + self.states.len() as u64 - 1
+    }
+
+    /// How many are not answered yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    fn state(&mut self, call: u64) -> Option<&mut State> {
+        let index = usize::try_from(call.checked_sub(self.first)?).ok()?;
+        self.states.get_mut(index)
+    }
+
+    /// An answer has come. One that nobody waits for is dropped.
+    pub(super) fn answer(&mut self, call: u64, kind: Kind, body: Body) {
+        if let Some(state @ State::Waiting) = self.state(call) {
+            *state = State::Answered(kind, body.detach());
+            self.waiting -= 1;
+        }
+    }
+
+    /// An answer has come for the call that is waited for: it is over.
+    pub(super) fn is_waiting(&mut self, call: u64) -> bool {
+        matches!(self.state(call), Some(State::Waiting))
+    }
+
+    /// No call that waits will be answered.
+    pub(super) fn lose(&mut self, ended: Ended) {
+        for state in &mut self.states {
+            if let State::Waiting = state {
+                *state = State::Lost(ended);
+            }
+        }
+        self.waiting = 0;
+    }
+
+    /// What came of a call, once; it is over then. `None` while it waits.
+    pub(super) fn take(&mut self, call: u64) -> Option<State> {
+        let state = match self.state(call) {
+            None => State::Over,
+            Some(State::Waiting) => return None,
+            Some(state) => core::mem::replace(state, State::Over),
+        };
+        self.forget_first();
+        Some(state)
+    }
+
+    /// Nobody wants to know what comes of a call.
+    pub(super) fn end(&mut self, call: u64) {
+        if let Some(state) = self.state(call) {
+            if let State::Waiting = core::mem::replace(state, State::Over) {
+                self.waiting -= 1;
+            }
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        while let Some(State::Over) = self.states.front() {
+            self.states.pop_front();
+            self.first += 1;
+        }
+    }
+}

@@ -1,0 +1,621 @@
+//! The calling side.
+
+use core::fmt;
+use core::future::poll_fn;
+use core::marker::PhantomData;
+use core::task::{Context, Poll};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::calls::{Calls, Ended, State};
+use super::error::CallError;
+use super::find;
+use super::request::Body;
+use super::service::open;
+use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
+use crate::address::MailboxRef;
+use crate::deck::Deck;
+use crate::error::{Error, PostError, RetrieveError};
+use crate::mailbox::{Mailbox, Taken};
+use crate::message::{Incoming, Message};
+use crate::process::Handle;
+use crate::rank::{ProcessId, Rank};
+use crate::sender::Sender;
+
+/// How many calls of one client may wait for their answers. Beginning one more waits for an answer first.
+const WINDOW: usize = 256;
+/// Arguments that fit into a slot with their header are encoded here.
+const SHORT: usize = 56;
+
+/// The calling side of a service: from [`Deck::client`](crate::Deck::client) and its kin. `A` is what the service takes, `R` what
+/// it returns.
+///
+/// It has one owner, as a [`Sender`] has; [`again`](Self::again) makes another one. It finds the service when it is first used, and
+/// finds it again if the process that served it is gone or serves it no more. What was under way then has failed: whether it
+/// was carried out is not known, so nothing is called twice.
+pub struct Client<A: ?Sized, R> {
+    target: Target,
+    session: u32,
+    inbox: Mailbox,
+    path: Option<Path>,
+    calls: Calls,
+    _types: PhantomData<fn(&A) -> R>,
+}
+
+/// A call under way. [`Client::wait`] gives its result.
+#[must_use = "its place is free when its result was waited for, or it was cancelled"]
+pub struct Call<R> {
+    number: u64,
+    _result: PhantomData<fn() -> R>,
+}
+
+/// Who is called.
+#[derive(Clone)]
+enum Target {
+    Any(String),
+    At(String, Rank),
+    Address(MailboxRef),
+}
+
+struct Path {
+    sender: Sender,
+    server: ProcessId,
+}
+
+/// Numbers of clients, each for itself in this process.
+static SESSIONS: AtomicU32 = AtomicU32::new(0);
+
+impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
+    fn new(process: &Handle, target: Target) -> Result<Self, Error> {
+        Ok(Self {
+            target,
+            session: SESSIONS.fetch_add(1, Ordering::Relaxed) % Header::SESSIONS,
+            inbox: Mailbox::new(process.clone(), process.open_mailbox()?),
+            path: None,
+            calls: Calls::default(),
+            _types: PhantomData,
+        })
+    }
+
+    pub(super) fn any(process: &Handle, name: &str) -> Result<Self, Error> {
+        Self::new(process, Target::Any(name.to_owned()))
+    }
+
+    pub(super) fn at(process: &Handle, rank: Rank, name: &str) -> Result<Self, Error> {
+        Self::new(process, Target::At(name.to_owned(), rank))
+    }
+
+    pub(super) fn of(process: &Handle, address: MailboxRef) -> Result<Self, Error> {
+        Self::new(process, Target::Address(address))
+    }
+
+    /// Another client of the same service, for another thread.
+    ///
+    /// # Errors
+    ///
+    /// [`MailboxError`](crate::MailboxError) if the process has as many mailboxes as it may.
+    pub fn again(&self) -> Result<Self, Error> {
+        Self::new(self.inbox.process(), self.target.clone())
+    }
+
+    /// Calls, and waits for the result.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if there is none.
+    #[inline]
+    pub fn call(&mut self, arguments: &A) -> Result<R, CallError> {
+        let call = self.begin(arguments, 0)?;
+        self.wait_until(call, None)
+    }
+
+    /// As [`call`](Self::call), waiting at most as long as said. The service is told when nobody waits any more.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::TimedOut`] if the answer did not come in time; otherwise as [`call`](Self::call).
+    pub fn call_timeout(&mut self, arguments: &A, timeout: Duration) -> Result<R, CallError> {
+        let deadline = Instant::now() + timeout;
+        let call = self.begin(arguments, patience(timeout))?;
+        self.wait_until(call, Some(deadline))
+    }
+
+    /// Calls, for async tasks of any runtime. If the future is dropped, the call is not cancelled, and its answer is dropped
+    /// when it comes.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub async fn call_async(&mut self, arguments: &A) -> Result<R, CallError> {
+        let call = self.begin(arguments, 0)?;
+        self.wait_async(call).await
+    }
+
+    /// Begins a call. Up to 256 may be under way at once; one more waits until one of them was answered.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     let _double = deck.serve("double", |x: u32| 2 * x)?;
+    ///     let mut double = deck.client::<u32, u32>("double")?;
+    ///     let calls: Vec<_> = (0..10).map(|x| double.start(&x)).collect::<Result<_, _>>()?;
+    ///     for (x, call) in calls.into_iter().enumerate() {
+    ///         assert_eq!(double.wait(call)?, 2 * x as u32);
+    ///     }
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    #[inline]
+    pub fn start(&mut self, arguments: &A) -> Result<Call<R>, CallError> {
+        self.begin(arguments, 0)
+    }
+
+    /// Waits for the result of a call that was [begun](Self::start).
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    #[inline]
+    pub fn wait(&mut self, call: Call<R>) -> Result<R, CallError> {
+        self.wait_until(call, None)
+    }
+
+    /// The same, for async tasks.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub async fn wait_async(&mut self, call: Call<R>) -> Result<R, CallError> {
+        let (kind, body) = self.settle_async(call.number).await?;
+        self.result(kind, body)
+    }
+
+    /// Gives up a call: its result is not wanted, and the service is told so ([`is_cancelled`](crate::is_cancelled)).
+    pub fn cancel(&mut self, call: Call<R>) {
+        self.give_up(call.number);
+    }
+
+    /// Calls without waiting for anything: there is no result, and no news whether the call was carried out.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call), as far as sending goes.
+    pub fn notify(&mut self, arguments: &A) -> Result<(), CallError> {
+        let header = self.header(0, Kind::Notify, 0);
+        self.send(header, arguments)
+    }
+
+    #[inline]
+    fn begin(&mut self, arguments: &A, patience_ms: u32) -> Result<Call<R>, CallError> {
+        let number = self.reserve()?;
+        let header = self.header(number, Kind::Call, patience_ms);
+        if let Err(error) = self.send(header, arguments) {
+            self.calls.end(number);
+            return Err(error);
+        }
+        Ok(Call {
+            number,
+            _result: PhantomData,
+        })
+    }
+
+    #[inline]
+    fn wait_until(&mut self, call: Call<R>, deadline: Option<Instant>) -> Result<R, CallError> {
+        let (kind, body) = self.settle(call.number, deadline)?;
+        self.result(kind, body)
+    }
+
+    #[inline]
+    fn send(&mut self, header: Header, arguments: &A) -> Result<(), CallError> {
+        let mut short = [0; SHORT];
+        short[..HEADER].copy_from_slice(&header.encode());
+        if let Ok(used) = postcard::to_slice(arguments, &mut short[HEADER..]) {
+            let len = HEADER + used.len();
+            return self.post(|sender| sender.send(&short[..len]));
+        }
+        self.send_long(header, arguments)
+    }
+
+    #[cold]
+    fn send_long(&mut self, header: Header, arguments: &A) -> Result<(), CallError> {
+        let bytes = postcard::to_extend(arguments, header.encode().to_vec())
+            .map_err(|error| self.not_posted(PostError::encode(error)))?;
+        if bytes.len() <= COMPACT_MAX {
+            return self.post(|sender| sender.send(&bytes[..]));
+        }
+        let mut message = Message::new();
+        message.pack_cheaper(&bytes[HEADER..]);
+        message.set_lead(Some(header.encode()));
+        self.post(|sender| sender.post(&mut message))
+    }
+
+    #[inline]
+    fn result(&self, kind: Kind, body: Body) -> Result<R, CallError> {
+        if kind != Kind::Done {
+            return Err(self.failure(kind, body));
+        }
+        body.decode().map_err(|cause| CallError::Answer {
+            service: self.service(),
+            cause,
+        })
+    }
+}
+
+/// The raw form: any pieces there, any pieces back.
+impl<A: ?Sized, R> Client<A, R> {
+    /// Calls a [raw service](crate::Deck::serve_raw) with a message, and waits for the message that is the answer: one message
+    /// each way, from the memory that the pieces refer to straight into the memory that the other side unpacks them to.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub fn call_message<'m>(
+        &mut self,
+        message: &mut Message<'_>,
+    ) -> Result<Incoming<'m>, CallError> {
+        let call = self.start_message(message)?;
+        self.wait_message(call)
+    }
+
+    /// Begins such a call.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub fn start_message(
+        &mut self,
+        message: &mut Message<'_>,
+    ) -> Result<Call<Incoming<'static>>, CallError> {
+        let number = self.reserve()?;
+        message.set_lead(Some(self.header(number, Kind::Call, 0).encode()));
+        let posted = self.post(|sender| sender.post(message));
+        message.set_lead(None);
+        if let Err(error) = posted {
+            self.calls.end(number);
+            return Err(error);
+        }
+        Ok(Call {
+            number,
+            _result: PhantomData,
+        })
+    }
+
+    /// Waits for the answer to such a call.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub fn wait_message<'m>(
+        &mut self,
+        call: Call<Incoming<'static>>,
+    ) -> Result<Incoming<'m>, CallError> {
+        match self.settle(call.number, None)? {
+            (Kind::Done, Body::Pieces(incoming)) => Ok(*incoming),
+            (kind, body) => Err(self.failure(kind, body)),
+        }
+    }
+
+    /// Sends a message to a raw service that is not answered.
+    ///
+    /// # Errors
+    ///
+    /// As [`notify`](Self::notify).
+    pub fn notify_message(&mut self, message: &mut Message<'_>) -> Result<(), CallError> {
+        message.set_lead(Some(self.header(0, Kind::Notify, 0).encode()));
+        let posted = self.post(|sender| sender.post(message));
+        message.set_lead(None);
+        posted
+    }
+
+    /// The process that is called, once the service was found.
+    #[must_use]
+    pub fn rank(&self) -> Option<Rank> {
+        match (&self.path, &self.target) {
+            (Some(path), _) => Some(path.server.rank),
+            (None, Target::At(_, rank)) => Some(*rank),
+            (None, Target::Address(address)) => Some(address.rank()),
+            (None, Target::Any(_)) => None,
+        }
+    }
+
+    fn header(&self, call: u64, kind: Kind, patience_ms: u32) -> Header {
+        Header {
+            call,
+            session: self.session,
+            kind,
+            patience_ms,
+        }
+    }
+
+    fn service(&self) -> String {
+        match &self.target {
+            Target::Any(name) | Target::At(name, _) => name.clone(),
+            Target::Address(address) => format!("{address:?}"),
+        }
+    }
+
+    /// A number for a new call, when there is room for it.
+    #[inline]
+    fn reserve(&mut self) -> Result<u64, CallError> {
+        if self.path.is_none() {
+            self.find()?;
+        }
+        while self.calls.waiting() >= WINDOW {
+            self.take_answer(None, None)?;
+        }
+        Ok(self.calls.begin())
+    }
+
+    /// Finds the service, and opens a path to it.
+    #[cold]
+    fn find(&mut self) -> Result<(), CallError> {
+        let process = self.inbox.process().clone();
+        let patience = Deck::FETCH_PATIENCE;
+        let (found, rank) = match &self.target {
+            Target::Any(name) => (find::of_any(&process, name, patience), None),
+            Target::At(name, rank) => {
+                let found = find::of_rank(&process, name, *rank, patience);
+                (found, Some(*rank))
+            }
+            Target::Address(address) => (Ok(address.full_address()), None),
+        };
+        let address = found.map_err(|cause| CallError::NotServed {
+            service: self.service(),
+            rank,
+            cause,
+        })?;
+        let server = address.process;
+        let sender = MailboxRef::new(process, address).sender();
+        let mut sender = sender.map_err(|cause| self.not_posted(cause))?;
+        let mut hello = [0; HEADER + 16];
+        hello[..HEADER].copy_from_slice(&self.header(0, Kind::Open, 0).encode());
+        hello[HEADER..].copy_from_slice(&self.inbox.address().to_bytes());
+        sender
+            .send(&hello)
+            .map_err(|cause| self.not_posted(cause))?;
+        self.inbox.depend_on(server.rank);
+        self.path = Some(Path { sender, server });
+        Ok(())
+    }
+
+    #[inline]
+    fn post(
+        &mut self,
+        post: impl FnOnce(&mut Sender) -> Result<(), PostError>,
+    ) -> Result<(), CallError> {
+        if self.path.is_none() {
+            self.find()?;
+        }
+        let Some(path) = &mut self.path else {
+            return Ok(());
+        };
+        match post(&mut path.sender) {
+            Ok(()) => Ok(()),
+            Err(cause) => Err(self.post_failed(cause)),
+        }
+    }
+
+    #[cold]
+    fn post_failed(&mut self, cause: PostError) -> CallError {
+        let ended = match &cause {
+            PostError::PeerGone(gone) => Some(Ended::Gone(*gone)),
+            PostError::Closed { .. } => Some(Ended::Stopped),
+            _ => None,
+        };
+        match ended {
+            Some(ended) => {
+                let error = self.lost(ended);
+                self.lose(ended);
+                error
+            }
+            None => self.not_posted(cause),
+        }
+    }
+
+    fn not_posted(&self, cause: PostError) -> CallError {
+        CallError::Post {
+            service: self.service(),
+            cause,
+        }
+    }
+
+    /// Waits for what comes of a call.
+    #[inline]
+    fn settle(&mut self, call: u64, deadline: Option<Instant>) -> Result<(Kind, Body), CallError> {
+        loop {
+            if let Some(state) = self.calls.take(call) {
+                return self.settled(state);
+            }
+            match self.take_answer(Some(call), deadline) {
+                Ok(Some(answer)) => return Ok(answer),
+                Ok(None) => (),
+                Err(error) => {
+                    self.give_up(call);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    async fn settle_async(&mut self, call: u64) -> Result<(Kind, Body), CallError> {
+        let client = self;
+        poll_fn(move |context| client.poll_settled(call, context)).await
+    }
+
+    fn poll_settled(
+        &mut self,
+        call: u64,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(Kind, Body), CallError>> {
+        loop {
+            if let Some(state) = self.calls.take(call) {
+                return Poll::Ready(self.settled(state));
+            }
+            match self.inbox.poll_take(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(taken) => {
+                    if let Some(answer) = self.file(Some(call), taken) {
+                        return Poll::Ready(Ok(answer));
+                    }
+                }
+            }
+        }
+    }
+
+    fn settled(&self, state: State) -> Result<(Kind, Body), CallError> {
+        match state {
+            State::Answered(kind, body) => Ok((kind, body)),
+            State::Lost(ended) => Err(self.lost(ended)),
+            State::Waiting | State::Over => Err(CallError::NoSuchCall {
+                service: self.service(),
+            }),
+        }
+    }
+
+    /// Takes one answer: that to `wanted` is returned, another one kept for who waits for it.
+    #[inline]
+    fn take_answer(
+        &mut self,
+        wanted: Option<u64>,
+        deadline: Option<Instant>,
+    ) -> Result<Option<(Kind, Body)>, CallError> {
+        match self.inbox.take(deadline) {
+            Err(RetrieveError::TimedOut { waited }) => Err(CallError::TimedOut {
+                service: self.service(),
+                rank: self.rank().unwrap_or(Rank(0)),
+                waited,
+            }),
+            taken => Ok(self.file(wanted, taken)),
+        }
+    }
+
+    #[inline]
+    fn file(
+        &mut self,
+        wanted: Option<u64>,
+        taken: Result<Taken, RetrieveError>,
+    ) -> Option<(Kind, Body)> {
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                self.note_gone(&error);
+                return None;
+            }
+        };
+        let source = taken.source;
+        let (header, body) = open(&self.inbox, taken)?;
+        if self.path.as_ref().is_none_or(|path| path.server != source) {
+            return None;
+        }
+        if header.kind == Kind::Stopped {
+            self.lose(Ended::Stopped);
+            return None;
+        }
+        if wanted == Some(header.call) && self.calls.is_waiting(header.call) {
+            self.calls.end(header.call);
+            return Some((header.kind, body));
+        }
+        self.calls.answer(header.call, header.kind, body);
+        None
+    }
+
+    #[cold]
+    fn note_gone(&mut self, error: &RetrieveError) {
+        if let RetrieveError::PeerGone(gone) = error {
+            let server = self.path.as_ref().map(|path| path.server);
+            if server == Some(gone.process()) {
+                self.lose(Ended::Gone(*gone));
+            }
+        }
+    }
+
+    /// The service is not there any more: the next call looks for it again.
+    #[cold]
+    fn lose(&mut self, ended: Ended) {
+        self.path = None;
+        self.calls.lose(ended);
+    }
+
+    fn lost(&self, ended: Ended) -> CallError {
+        let service = self.service();
+        match ended {
+            Ended::Gone(gone) => CallError::PeerGone { service, gone },
+            Ended::Stopped => CallError::Stopped {
+                service,
+                rank: self.rank().unwrap_or(Rank(0)),
+            },
+        }
+    }
+
+    fn give_up(&mut self, call: u64) {
+        if self.calls.is_waiting(call) {
+            self.tell(Kind::Cancel, call);
+        }
+        self.calls.end(call);
+    }
+
+    /// Tells the service something that is not worth waiting for.
+    fn tell(&mut self, kind: Kind, call: u64) {
+        let header = self.header(call, kind, 0).encode();
+        if let Some(path) = &mut self.path {
+            let mut message = Message::new();
+            message.pack_cheaper(&header);
+            let _ = path.sender.try_post(&mut message);
+        }
+    }
+
+    #[cold]
+    fn failure(&self, kind: Kind, body: Body) -> CallError {
+        let (service, rank) = (self.service(), self.rank().unwrap_or(Rank(0)));
+        match kind {
+            Kind::Panicked => CallError::Panicked {
+                service,
+                rank,
+                message: body.decode().unwrap_or_default(),
+            },
+            Kind::Refused => CallError::Refused {
+                service,
+                rank,
+                cause: body.decode().unwrap_or_default(),
+            },
+            Kind::Unanswered => CallError::Unanswered { service, rank },
+            _ => CallError::Answer {
+                service,
+                cause: crate::error::UnpackError::Malformed,
+            },
+        }
+    }
+}
+
+fn patience(timeout: Duration) -> u32 {
+    u32::try_from(timeout.as_millis())
+        .unwrap_or(u32::MAX)
+        .max(1)
+}
+
+impl<A: ?Sized, R> Drop for Client<A, R> {
+    fn drop(&mut self) {
+        self.tell(Kind::Close, 0);
+    }
+}
+
+impl<A: ?Sized, R> fmt::Debug for Client<A, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("service", &self.service())
+            .field("rank", &self.rank())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R> fmt::Debug for Call<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Call").field(&self.number).finish()
+    }
+}

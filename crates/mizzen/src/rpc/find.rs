@@ -1,0 +1,78 @@
+//! Who serves a name.
+//!
+//! A service is bound under its name and its rank, so that it can be called there. The first of a name is also bound under the
+//! name alone: that is what those wait for who call it anywhere before anybody serves it.
+
+use std::time::Duration;
+
+use crate::error::{BindError, FetchError};
+use crate::process::Handle;
+use crate::rank::{Address, Rank};
+
+fn anywhere(name: &str) -> String {
+    format!("service {name}")
+}
+
+fn at(name: &str, rank: Rank) -> String {
+    format!("service {name} at {rank}")
+}
+
+/// Others may call it.
+pub(super) fn announce(process: &Handle, name: &str, address: Address) -> Result<(), BindError> {
+    let here = at(name, process.id.rank);
+    if process.has_bound(&here) {
+        return Err(BindError::Taken {
+            name: here,
+            owner: process.id.rank,
+        });
+    }
+    process.bind(&here, address)?;
+    match process.bind(&anywhere(name), address) {
+        Err(BindError::Taken { .. }) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Others may not any more.
+pub(super) fn withdraw(process: &Handle, name: &str, address: Address) {
+    process.unbind(&at(name, process.id.rank), address);
+    process.unbind(&anywhere(name), address);
+}
+
+/// The service of one rank, waiting for it if it is not there yet.
+pub(super) fn of_rank(
+    process: &Handle,
+    name: &str,
+    rank: Rank,
+    patience: Duration,
+) -> Result<Address, FetchError> {
+    process.fetch(&at(name, rank), Some(patience))
+}
+
+/// The service of any rank: our own, or that of the one that began first, or of whoever still serves when that one has ended.
+pub(super) fn of_any(
+    process: &Handle,
+    name: &str,
+    patience: Duration,
+) -> Result<Address, FetchError> {
+    let mine = process.id.rank;
+    if process.has_bound(&at(name, mine)) {
+        return of_rank(process, name, mine, patience);
+    }
+    let first = process.fetch(&anywhere(name), Some(SHORT_WAIT.min(patience)));
+    if first.is_ok() {
+        return first;
+    }
+    let others = (1..process.size).map(|step| Rank((mine.0 + step) % process.size));
+    for rank in others {
+        if let Ok(address) = of_rank(process, name, rank, SHORT_ANSWER.min(patience)) {
+            return Ok(address);
+        }
+    }
+    process.fetch(&anywhere(name), Some(patience))
+}
+
+/// Most who are called are there by then.
+const SHORT_WAIT: Duration = Duration::from_millis(200);
+/// The keeper of a name has answered by then, if there is an answer.
+const SHORT_ANSWER: Duration = Duration::from_millis(20);

@@ -1,0 +1,163 @@
+//! The program's functions behind a service: plain, async, raw.
+
+use core::cell::RefCell;
+use core::future::Future;
+use core::marker::PhantomData;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::request::{Asked, Request};
+use super::session::Session;
+use super::wire::Kind;
+use crate::error::UnpackError;
+use crate::tasks::{Crew, Seat, catch_panics, with_seat};
+
+/// What carries out calls.
+pub(super) trait Handler: Send + Sync {
+    fn handle(&self, asked: Asked);
+}
+
+thread_local! {
+    /// The call that this thread carries out.
+    static CURRENT: RefCell<Option<(Arc<Session>, u64)>> = const { RefCell::new(None) };
+}
+
+/// Inside a service's function: whether the caller gave up waiting, so that there is no use in going on.
+///
+/// An async function need not ask: it ends where it awaits. Outside of a service's function this is `false`.
+///
+/// ```
+/// assert!(!mizzen::is_cancelled());
+/// ```
+#[must_use]
+pub fn is_cancelled() -> bool {
+    // Whoever asks this takes long: let another worker look for what comes, also for the news that this asks for.
+    with_seat(|seat| seat.into_iter().for_each(Seat::step_aside));
+    CURRENT.with_borrow(|current| {
+        let current = current.as_ref();
+        current.is_some_and(|(session, call)| session.is_cancelled(*call))
+    })
+}
+
+/// A function from arguments to a result.
+pub(super) struct Plain<F, A>(pub(super) F, pub(super) PhantomData<fn(A)>);
+
+impl<A, R, F> Handler for Plain<F, A>
+where
+    A: DeserializeOwned,
+    R: Serialize,
+    F: Fn(A) -> R + Send + Sync,
+{
+    fn handle(&self, asked: Asked) {
+        let Asked {
+            session,
+            header,
+            body,
+        } = asked;
+        let wanted = header.kind == Kind::Call;
+        let outer = CURRENT.replace(Some((Arc::clone(&session), header.call)));
+        match body.decode() {
+            Ok(arguments) => match catch_unwind(AssertUnwindSafe(|| (self.0)(arguments))) {
+                Ok(result) if wanted => session.answer(header.call, Kind::Done, &result),
+                Ok(_) => (),
+                Err(panic) if wanted => {
+                    session.answer(header.call, Kind::Panicked, &words_of(&*panic));
+                }
+                Err(_) => (),
+            },
+            Err(error) if wanted => refuse(&session, header.call, &error),
+            Err(_) => (),
+        }
+        session.end(header.call);
+        CURRENT.set(outer);
+    }
+}
+
+/// A function from arguments to a future of a result.
+pub(super) struct Async<F, A> {
+    pub(super) function: F,
+    pub(super) crew: Weak<Crew>,
+    pub(super) arguments: PhantomData<fn(A)>,
+}
+
+impl<A, R, O, F> Handler for Async<F, A>
+where
+    A: DeserializeOwned,
+    R: Serialize,
+    O: Future<Output = R> + Send + 'static,
+    F: Fn(A) -> O + Send + Sync,
+{
+    fn handle(&self, asked: Asked) {
+        let Asked {
+            session,
+            header,
+            body,
+        } = asked;
+        let (call, wanted) = (header.call, header.kind == Kind::Call);
+        let arguments = match body.decode() {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                if wanted {
+                    refuse(&session, call, &error);
+                }
+                return;
+            }
+        };
+        let Some(crew) = self.crew.upgrade() else {
+            return;
+        };
+        let future = match catch_unwind(AssertUnwindSafe(|| (self.function)(arguments))) {
+            Ok(future) => future,
+            Err(panic) => {
+                if wanted {
+                    session.answer(call, Kind::Panicked, &words_of(&*panic));
+                }
+                return;
+            }
+        };
+        let answering = Arc::clone(&session);
+        let (runnable, task) = crew.prepare(async move {
+            match catch_panics(future).await {
+                Ok(result) if wanted => answering.answer(call, Kind::Done, &result),
+                Err(panic) if wanted => {
+                    answering.answer(call, Kind::Panicked, &words_of(&*panic));
+                }
+                _ => (),
+            }
+            answering.end(call);
+        });
+        // Most end at once, or soon come to where they wait.
+        runnable.run();
+        session.keep(call, task);
+    }
+}
+
+/// A function that opens requests itself.
+pub(super) struct Raw<F>(pub(super) F);
+
+impl<F: Fn(Request) + Send + Sync> Handler for Raw<F> {
+    fn handle(&self, asked: Asked) {
+        let (session, call) = (Arc::clone(&asked.session), asked.header.call);
+        let outer = CURRENT.replace(Some((session, call)));
+        if let Some(request) = Request::new(asked) {
+            // The reply is dropped by a panic, which tells the caller.
+            let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(request)));
+        }
+        CURRENT.set(outer);
+    }
+}
+
+fn refuse(session: &Session, call: u64, error: &UnpackError) {
+    session.answer(call, Kind::Refused, &error.to_string());
+}
+
+/// What a panic said.
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("without words").to_owned()
+}

@@ -1,0 +1,219 @@
+//! Remote procedures: services by name, and calls to them.
+//!
+//! A service is a mailbox that the workers of its process look at. A client opens a path to it with a message that names its own
+//! mailbox; from then on a call is one message there, and the answer is one message back. Arguments and results of any serde
+//! type go with the call's header in one short message. The raw form has any pieces behind the header: the one who is asked
+//! unpacks the first of them, makes memory for the rest, and it goes straight there.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `wire.rs` | the header before arguments and results |
+//! | `service.rs` | what is served: its mailbox, and who is served |
+//! | `session.rs` | the way back to one client |
+//! | `handler.rs` | the program's functions: plain, async, raw |
+//! | `request.rs` | an unopened request, and its reply |
+//! | `client.rs`, `calls.rs` | the calling side, and its calls under way |
+//! | `find.rs` | who serves a name |
+//! | `error.rs` | why a call failed |
+
+mod calls;
+mod client;
+mod error;
+mod find;
+mod handler;
+mod request;
+mod service;
+mod session;
+mod wire;
+
+pub use client::{Call, Client};
+pub use error::CallError;
+pub use handler::is_cancelled;
+pub use request::{Reply, Request};
+pub use service::Service;
+
+use core::future::Future;
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::address::MailboxRef;
+use crate::deck::Deck;
+use crate::error::Error;
+use crate::rank::Rank;
+
+/// Remote procedures.
+impl Deck {
+    /// Serves a function under a name: any process may call it. It runs on the workers of this process, several calls at a
+    /// time if there are several workers. An error that it returns reaches the caller with its type.
+    ///
+    /// ```
+    /// mizzen::local(2, |deck| {
+    ///     let root = |x: f64| if x < 0.0 { Err(format!("{x} has no root")) } else { Ok(x.sqrt()) };
+    ///     let _service = (deck.rank() == 0).then(|| deck.serve("root", root)).transpose()?;
+    ///     let mut root = deck.client::<f64, Result<f64, String>>("root")?;
+    ///     assert_eq!(root.call(&9.0)?, Ok(3.0));
+    ///     assert_eq!(root.call(&-1.0)?, Err("-1 has no root".to_owned()));
+    /// #   let inbox = deck.mailbox()?;
+    /// #   if deck.rank() == 0 { deck.bind("end", &inbox)?; inbox.receive::<u8>()?; } else { deck.fetch("end")?.send(&0u8)?; }
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BindError::Taken`](crate::BindError::Taken) if this process serves the name already.
+    pub fn serve<A, R>(
+        &self,
+        name: &str,
+        function: impl Fn(A) -> R + Send + Sync + 'static,
+    ) -> Result<Service, Error>
+    where
+        A: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+    {
+        let handler = handler::Plain(function, PhantomData);
+        Service::start(&self.process, name, handler)
+    }
+
+    /// Serves an async function: a call that waits costs no worker. One that nobody waits for any more ends where it awaits.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     let _service = deck.serve_async("echo", |word: String| async move { word })?;
+    ///     let mut echo = deck.client::<str, String>("echo")?;
+    ///     assert_eq!(echo.call("here")?, "here");
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`serve`](Self::serve).
+    pub fn serve_async<A, R, O>(
+        &self,
+        name: &str,
+        function: impl Fn(A) -> O + Send + Sync + 'static,
+    ) -> Result<Service, Error>
+    where
+        A: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+        O: Future<Output = R> + Send + 'static,
+    {
+        let handler = handler::Async {
+            function,
+            crew: Arc::downgrade(self.process.crew()),
+            arguments: PhantomData,
+        };
+        Service::start(&self.process, name, handler)
+    }
+
+    /// Serves requests that the function opens itself: it reads the first pieces, makes memory for the rest, and that goes
+    /// straight there. The answer goes from the memory of the function's message.
+    ///
+    /// ```
+    /// use mizzen::{Message, Request};
+    ///
+    /// fn scale(request: Request) -> mizzen::Result<()> {
+    ///     let (mut incoming, reply) = request.open();
+    ///     let (factor, count): (f64, u64) = (incoming.unpack_express()?, incoming.unpack_express()?);
+    ///     let mut values = vec![0.0f64; count as usize];
+    ///     incoming.unpack_cheaper(&mut values[..])?;
+    ///     incoming.finish()?;
+    ///     values.iter_mut().for_each(|value| *value *= factor);
+    ///     reply.send(Message::new().pack_cheaper(&values[..]));
+    ///     Ok(())
+    /// }
+    ///
+    /// mizzen::local(1, |deck| {
+    ///     // A request that cannot be read is dropped: its caller is told that there is no answer.
+    ///     let _service = deck.serve_raw("scale", |request| scale(request).unwrap_or_default())?;
+    ///     let values = vec![1.5f64; 100_000];
+    ///     let mut request = Message::new();
+    ///     request.pack_safer(&2.0f64).pack_safer(&(values.len() as u64)).pack_cheaper(&values[..]);
+    ///     let mut scale = deck.raw_client("scale")?;
+    ///     let mut scaled = vec![0.0f64; values.len()];
+    ///     let mut answer = scale.call_message(&mut request)?;
+    ///     answer.unpack_cheaper(&mut scaled[..])?;
+    ///     answer.finish()?;
+    ///     assert_eq!(scaled[99_999], 3.0);
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`serve`](Self::serve).
+    pub fn serve_raw(
+        &self,
+        name: &str,
+        function: impl Fn(Request) + Send + Sync + 'static,
+    ) -> Result<Service, Error> {
+        Service::start(&self.process, name, handler::Raw(function))
+    }
+
+    /// Calls the service of any process: of this one if it serves the name, or else of the one that served it first. `A` and
+    /// `R` are what the function takes and returns; a client may name a borrowed form of `A`, such as `str` for `String`.
+    ///
+    /// # Errors
+    ///
+    /// [`MailboxError`](crate::MailboxError) if the process has as many mailboxes as it may. That nobody serves the name is said
+    /// by the first call.
+    pub fn client<A, R>(&self, name: &str) -> Result<Client<A, R>, Error>
+    where
+        A: Serialize + ?Sized,
+        R: DeserializeOwned,
+    {
+        Client::any(&self.process, name)
+    }
+
+    /// Calls the service of one process.
+    ///
+    /// # Errors
+    ///
+    /// As [`client`](Self::client).
+    pub fn client_at<A, R>(&self, rank: impl Into<Rank>, name: &str) -> Result<Client<A, R>, Error>
+    where
+        A: Serialize + ?Sized,
+        R: DeserializeOwned,
+    {
+        Client::at(&self.process, rank.into(), name)
+    }
+
+    /// Calls the service with this [address](Service::address).
+    ///
+    /// # Errors
+    ///
+    /// As [`client`](Self::client).
+    pub fn client_of<A, R>(&self, service: &MailboxRef) -> Result<Client<A, R>, Error>
+    where
+        A: Serialize + ?Sized,
+        R: DeserializeOwned,
+    {
+        Client::of(&self.process, service.clone())
+    }
+
+    /// Calls a [raw service](Self::serve_raw) of any process with messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`client`](Self::client).
+    pub fn raw_client(&self, name: &str) -> Result<Client<(), ()>, Error> {
+        Client::any(&self.process, name)
+    }
+
+    /// Calls a raw service of one process with messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`client`](Self::client).
+    pub fn raw_client_at(
+        &self,
+        rank: impl Into<Rank>,
+        name: &str,
+    ) -> Result<Client<(), ()>, Error> {
+        Client::at(&self.process, rank.into(), name)
+    }
+}

@@ -1,0 +1,89 @@
+//! From where work comes besides the queue.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::Seat;
+use crate::lock::{lock, try_lock};
+use crate::mailbox::{Core, Looker};
+use crate::process::Process;
+
+/// Something that workers look at. All of them may, at the same time.
+pub(crate) trait Source: Send + Sync {
+    /// Takes one thing, if there is one, and does it.
+    fn look(&self, process: &Arc<Process>, seat: &Seat) -> bool;
+
+    /// A quick look: whether there is something to take.
+    fn is_likely(&self) -> bool;
+
+    /// From now on whoever brings something must raise this bell.
+    fn watch(&self, bell: u32);
+
+    /// Whether a full look would find something.
+    fn is_ready(&self, process: &Arc<Process>) -> bool;
+
+    /// Nobody needs to be called any more.
+    fn unwatch(&self);
+}
+
+/// The mailboxes that tasks of these workers await.
+#[derive(Default)]
+pub(super) struct Awaited {
+    cores: Mutex<Vec<Arc<Core>>>,
+    count: AtomicUsize,
+}
+
+impl Awaited {
+    /// A task waits for a message there, and has left its waker.
+    pub(super) fn add(&self, core: &Arc<Core>) {
+        let mut cores = lock(&self.cores);
+        if !cores.iter().any(|other| Arc::ptr_eq(other, core)) {
+            cores.push(Arc::clone(core));
+            self.count.store(cores.len(), Ordering::Release);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+}
+
+impl Source for Awaited {
+    fn look(&self, process: &Arc<Process>, _: &Seat) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        process.poll_networks();
+        let Some(mut cores) = try_lock(&self.cores) else {
+            return false;
+        };
+        let (_, links) = process.links();
+        let before = cores.len();
+        cores.retain(|core| !core.wake_task(Looker::Crew, &links));
+        self.count.store(cores.len(), Ordering::Release);
+        cores.len() < before
+    }
+
+    fn is_likely(&self) -> bool {
+        false
+    }
+
+    fn watch(&self, bell: u32) {
+        for core in &*lock(&self.cores) {
+            core.change_watch(Looker::Crew, |watch| watch.announce_sleep(bell));
+        }
+    }
+
+    fn is_ready(&self, process: &Arc<Process>) -> bool {
+        let (_, links) = process.links();
+        lock(&self.cores)
+            .iter()
+            .any(|core| core.has_something(&links))
+    }
+
+    fn unwatch(&self) {
+        for core in &*lock(&self.cores) {
+            core.change_watch(Looker::Crew, mizzen_lane::Watch::announce_awake);
+        }
+    }
+}

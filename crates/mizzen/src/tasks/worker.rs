@@ -1,0 +1,240 @@
+//! What a worker does.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
+use std::time::Duration;
+
+use super::{Crew, Source};
+use crate::net::Polling;
+use crate::process::Process;
+use crate::wait::{Crowd, Patience, Step, spin};
+
+/// A parked worker that is not needed ends after this long.
+const IDLE_END: Duration = Duration::from_secs(5);
+
+/// A worker's own state.
+pub(crate) struct Seat {
+    crew: Arc<Crew>,
+    parked: Arc<Parked>,
+    /// Whether it is the one that looks for what comes.
+    watches: Cell<bool>,
+    sources: RefCell<Vec<Arc<dyn Source>>>,
+    version: Cell<u64>,
+    next_source: Cell<usize>,
+}
+
+/// How a parked worker is called.
+pub(super) struct Parked {
+    thread: Thread,
+    called: AtomicBool,
+}
+
+impl Parked {
+    pub(super) fn call(&self) {
+        self.called.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+thread_local! {
+    static SEAT: RefCell<Option<std::rc::Rc<Seat>>> = const { RefCell::new(None) };
+}
+
+/// The state of the calling thread, if it is a worker.
+pub(crate) fn with_seat<T>(use_it: impl FnOnce(Option<&Seat>) -> T) -> T {
+    let seat = SEAT.with_borrow(Clone::clone);
+    use_it(seat.as_deref())
+}
+
+/// Does something that blocks. If the calling thread is a worker, another takes its place meanwhile.
+pub(crate) fn without_place<T>(blocks: impl FnOnce() -> T) -> T {
+    with_seat(|seat| {
+        let Some(seat) = seat else {
+            return blocks();
+        };
+        seat.step_aside();
+        seat.crew.give_place();
+        let outcome = blocks();
+        seat.crew.take_place();
+        outcome
+    })
+}
+
+impl Seat {
+    /// Starts a worker.
+    pub(super) fn start(crew: &Arc<Crew>, process: Arc<Process>) -> std::io::Result<()> {
+        let crew = Arc::clone(crew);
+        std::thread::Builder::new()
+            .name("mizzen-worker".into())
+            .spawn(move || {
+                let parked = Parked {
+                    thread: std::thread::current(),
+                    called: AtomicBool::new(false),
+                };
+                let seat = std::rc::Rc::new(Self {
+                    crew,
+                    parked: Arc::new(parked),
+                    watches: Cell::new(false),
+                    sources: RefCell::default(),
+                    version: Cell::new(0),
+                    next_source: Cell::new(0),
+                });
+                SEAT.set(Some(std::rc::Rc::clone(&seat)));
+                seat.work(&process);
+                SEAT.set(None);
+            })
+            .map(drop)
+    }
+
+    /// Whether it is a worker of this process: a thread may serve one rank of a local job and call on another.
+    pub(crate) fn is_of(&self, process: &Process) -> bool {
+        process.has_crew(&self.crew)
+    }
+
+    pub(crate) fn crew(&self) -> &Arc<Crew> {
+        &self.crew
+    }
+
+    /// What comes next takes long: another worker shall watch.
+    pub(crate) fn step_aside(&self) {
+        if self.watches.replace(false) {
+            self.crew.stop_watching();
+        }
+    }
+
+    fn work(&self, process: &Arc<Process>) {
+        let crowd = Crowd::default();
+        while !self.crew.is_stopped() {
+            if self.crew.has_surplus() {
+                if !self.park() {
+                    return;
+                }
+                continue;
+            }
+            if self.look(process) {
+                continue;
+            }
+            if let Some(task) = self.crew.next_task() {
+                task.run();
+                continue;
+            }
+            if self.crew.start_watching() {
+                self.watches.set(true);
+                self.watch(process, &crowd);
+                self.step_aside();
+            } else if !self.park() {
+                return;
+            }
+        }
+    }
+
+    /// Looks at everything until there was something.
+    fn watch(&self, process: &Arc<Process>, crowd: &Crowd) {
+        let mut patience = Patience::until(None, crowd);
+        let mut polling: Option<Polling<'_>> = None;
+        while !self.crew.is_stopped() && !self.crew.has_surplus() {
+            if let Some(task) = self.crew.next_task() {
+                drop(polling);
+                self.step_aside();
+                task.run();
+                return;
+            }
+            if self.look(process) {
+                if !self.watches.get() {
+                    return;
+                }
+                patience = Patience::until(None, crowd);
+                continue;
+            }
+            spin(patience.quick_looks(), || self.is_likely());
+            match patience.step() {
+                Step::Sleep(nap) => {
+                    polling.take().into_iter().for_each(Polling::sleep);
+                    self.sleep(process, nap);
+                }
+                Step::Again | Step::Expired(_) => {
+                    if polling.is_none() {
+                        polling = process.start_polling();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks once at each source until one had something, beginning with another one each time.
+    fn look(&self, process: &Arc<Process>) -> bool {
+        if self.version.get() != self.crew.sources_version() {
+            let (version, sources) = self.crew.sources();
+            *self.sources.borrow_mut() = sources;
+            self.version.set(version);
+        }
+        let sources = self.sources.borrow();
+        let count = sources.len();
+        let first = self.next_source.get();
+        (0..count).any(|turn| {
+            let index = (first + turn) % count;
+            let found = sources[index].look(process, self);
+            if found {
+                self.next_source.set(index);
+            }
+            found
+        })
+    }
+
+    /// Whether the source of the last work has more, as far as a quick look tells; or there is a task.
+    #[inline]
+    fn is_likely(&self) -> bool {
+        let sources = self.sources.borrow();
+        sources
+            .get(self.next_source.get())
+            .is_some_and(|source| source.is_likely())
+            || self.crew.has_tasks()
+    }
+
+    fn sleep(&self, process: &Arc<Process>, nap: Duration) {
+        let sources = self.sources.borrow().clone();
+        process.doze(
+            nap,
+            |bell| {
+                self.crew.set_asleep(Some(bell));
+                for source in &sources {
+                    source.watch(bell);
+                }
+            },
+            || {
+                self.crew.has_tasks()
+                    || self.crew.is_stopped()
+                    || self.crew.has_surplus()
+                    || self.version.get() != self.crew.sources_version()
+                    || sources.iter().any(|source| source.is_ready(process))
+            },
+            || {
+                self.crew.set_asleep(None);
+                for source in &sources {
+                    source.unwatch();
+                }
+            },
+        );
+    }
+
+    /// Waits until it is called. `false`: it was not needed for long, and ends.
+    fn park(&self) -> bool {
+        self.step_aside();
+        self.crew.park(&self.parked);
+        // What came after the last look is seen to by the watcher; if there is none, by whom it calls.
+        self.crew.call_somebody();
+        loop {
+            if self.parked.called.swap(false, Ordering::Acquire) {
+                return true;
+            }
+            std::thread::park_timeout(IDLE_END);
+            let is_called = self.parked.called.load(Ordering::Acquire);
+            if !is_called && self.crew.unpark_to_end(&self.parked) {
+                self.crew.end_thread();
+                return false;
+            }
+        }
+    }
+}

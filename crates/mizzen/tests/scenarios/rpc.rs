@@ -1,0 +1,431 @@
+//! Remote procedures, whatever the path between the ranks.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use crate::run;
+
+use mizzen::{CallError, Deck, Error, Message, Result};
+
+/// Rank 0 serves, rank 1 calls; both end together.
+fn serve_and_call<S>(
+    serve: impl Fn(&Deck) -> Result<S> + Sync,
+    call: impl Fn(&Deck) -> Result<()> + Sync,
+) {
+    let end = Barrier::new(2);
+    run(2, |deck| {
+        if deck.rank() == 0 {
+            let service = serve(&deck);
+            end.wait();
+            service.map(drop)
+        } else {
+            let outcome = call(&deck);
+            end.wait();
+            outcome
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn arguments_and_results_of_any_length_arrive() {
+    serve_and_call(
+        |deck| {
+            deck.serve("reverse", |mut bytes: Vec<u8>| {
+                bytes.reverse();
+                bytes
+            })
+        },
+        |deck| {
+            let mut reverse = deck.client::<[u8], Vec<u8>>("reverse")?;
+            for len in [
+                0,
+                1,
+                30,
+                40,
+                41,
+                100,
+                1007,
+                1008,
+                1009,
+                5000,
+                100_000,
+                3 << 20,
+            ] {
+                let bytes: Vec<u8> = (0..len).map(|at| at as u8).collect();
+                let mut reversed = bytes.clone();
+                reversed.reverse();
+                assert_eq!(reverse.call(&bytes)?, reversed, "{len} bytes");
+            }
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn errors_of_the_function_arrive_with_their_type() {
+    #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    enum Refusal {
+        Odd(u32),
+    }
+    serve_and_call(
+        |deck| {
+            deck.serve("half", |x: u32| {
+                if x % 2 == 0 {
+                    Ok(x / 2)
+                } else {
+                    Err(Refusal::Odd(x))
+                }
+            })
+        },
+        |deck| {
+            let mut half = deck.client::<u32, Result<u32, Refusal>>("half")?;
+            assert_eq!(half.call(&8)?, Ok(4));
+            assert_eq!(half.call(&7)?, Err(Refusal::Odd(7)));
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn a_panic_costs_one_call_and_not_the_service() {
+    serve_and_call(
+        |deck| {
+            deck.serve("fragile", |x: u32| {
+                assert!(x != 13, "thirteen is too much");
+                x
+            })
+        },
+        |deck| {
+            let mut fragile = deck.client::<u32, u32>("fragile")?;
+            let error = fragile.call(&13).unwrap_err();
+            assert!(
+                matches!(&error, CallError::Panicked { message, .. } if message.contains("thirteen"))
+            );
+            assert!(error.to_string().contains("panicked at rank 0"));
+            assert_eq!(fragile.call(&12)?, 12);
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn wrong_types_are_refused_with_a_sentence() {
+    serve_and_call(
+        |deck| deck.serve("long", |text: String| text.len() as u64),
+        |deck| {
+            let mut wrong = deck.client::<[u8; 3], u64>("long")?;
+            let error = wrong.call(&[200, 1, 1]).unwrap_err();
+            assert!(matches!(error, CallError::Refused { .. }), "{error}");
+            let mut wrong = deck.client::<str, String>("long")?;
+            let error = wrong.call("abc").unwrap_err();
+            assert!(matches!(error, CallError::Answer { .. }), "{error}");
+            let error = deck.raw_client("long")?.call_message(&mut Message::new());
+            assert!(error.is_err());
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn many_calls_under_way_are_answered_each_with_its_own() {
+    serve_and_call(
+        |deck| deck.serve("square", |x: u64| x * x),
+        |deck| {
+            let mut square = deck.client::<u64, u64>("square")?;
+            // More than may be under way at once.
+            let calls: Vec<_> = (0..1000)
+                .map(|x| square.start(&x))
+                .collect::<Result<_, _>>()?;
+            for (x, call) in calls.into_iter().enumerate().rev() {
+                assert_eq!(square.wait(call)?, (x * x) as u64);
+            }
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn a_call_has_a_deadline_and_the_service_learns_that_nobody_waits() {
+    let told = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&told);
+    serve_and_call(
+        move |deck| {
+            let told = Arc::clone(&told);
+            deck.serve("slow", move |long: bool| {
+                let started = Instant::now();
+                while long && !mizzen::is_cancelled() && started.elapsed().as_secs() < 10 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                told.store(mizzen::is_cancelled(), Ordering::Release);
+            })
+        },
+        |deck| {
+            let mut slow = deck.client::<bool, ()>("slow")?;
+            slow.call(&false)?;
+            let started = Instant::now();
+            let error = slow
+                .call_timeout(&true, Duration::from_millis(50))
+                .unwrap_err();
+            assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
+            assert!(started.elapsed() < Duration::from_secs(3));
+            let patience = Instant::now();
+            while !seen.load(Ordering::Acquire) {
+                assert!(
+                    patience.elapsed() < Duration::from_secs(5),
+                    "it was not told"
+                );
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            slow.call(&false)?;
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn an_async_function_that_nobody_waits_for_ends_where_it_awaits() {
+    struct Ended(Arc<AtomicU32>);
+    impl Drop for Ended {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+    let ended = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&ended);
+    serve_and_call(
+        move |deck| {
+            let ended = Arc::clone(&ended);
+            deck.serve_async("never", move |wait: bool| {
+                let guard = Ended(Arc::clone(&ended));
+                async move {
+                    if wait {
+                        std::future::pending::<()>().await;
+                    }
+                    drop(guard);
+                    wait
+                }
+            })
+        },
+        |deck| {
+            let mut never = deck.client::<bool, bool>("never")?;
+            assert!(!never.call(&false)?);
+            let call = never.start(&true)?;
+            never.cancel(call);
+            let patience = Instant::now();
+            while seen.load(Ordering::Acquire) < 2 {
+                assert!(patience.elapsed() < Duration::from_secs(5), "it goes on");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn one_way_calls_are_carried_out_in_their_order() {
+    serve_and_call(
+        |deck| {
+            let seen = std::sync::Mutex::new(Vec::new());
+            deck.serve("note", move |x: u32| {
+                let mut seen = seen.lock().unwrap();
+                seen.push(x);
+                seen.len() as u32
+            })
+        },
+        |deck| {
+            let mut note = deck.client::<u32, u32>("note")?;
+            for x in 0..500 {
+                note.notify(&x)?;
+            }
+            let patience = Instant::now();
+            // Several workers may be at it: the answer may overtake the last of them.
+            while note.call(&1000)? < 501 {
+                assert!(patience.elapsed() < Duration::from_secs(5));
+            }
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn a_body_of_unknown_size_goes_into_memory_that_the_function_makes() {
+    serve_and_call(
+        |deck| {
+            deck.serve_raw("sum", |request| {
+                let (mut incoming, reply) = request.open();
+                let count: u64 = incoming.unpack_express().unwrap();
+                let mut values = vec![0u64; count as usize];
+                incoming.unpack_cheaper(&mut values[..]).unwrap();
+                incoming.finish().unwrap();
+                let sum: u64 = values.iter().sum();
+                values.reverse();
+                reply.send(Message::new().pack_safer(&sum).pack_cheaper(&values[..]));
+            })
+        },
+        |deck| {
+            let mut sum = deck.raw_client("sum")?;
+            for count in [0u64, 1, 100, 10_000, 1 << 19] {
+                let values: Vec<u64> = (0..count).collect();
+                let mut request = Message::new();
+                request.pack_safer(&count).pack_cheaper(&values[..]);
+                let mut answer = sum.call_message(&mut request)?;
+                assert_eq!(answer.unpack_express::<u64>()?, values.iter().sum::<u64>());
+                let mut back = vec![0u64; count as usize];
+                answer.unpack_cheaper(&mut back[..])?;
+                answer.finish()?;
+                assert!(back.iter().rev().eq(values.iter()));
+            }
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn a_raw_request_that_is_dropped_is_answered_with_an_error() {
+    serve_and_call(
+        |deck| deck.serve_raw("silent", drop),
+        |deck| {
+            let mut silent = deck.raw_client("silent")?;
+            let error = silent.call_message(&mut Message::new()).unwrap_err();
+            assert!(matches!(error, CallError::Unanswered { .. }), "{error}");
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn a_service_that_ends_fails_its_calls_and_is_found_again() {
+    let (first, again) = (Barrier::new(2), Barrier::new(2));
+    let end = Barrier::new(2);
+    run(2, |deck| {
+        if deck.rank() == 0 {
+            let service = deck.serve_async("here", |()| std::future::pending::<()>())?;
+            first.wait();
+            std::thread::sleep(Duration::from_millis(20));
+            drop(service);
+            again.wait();
+            let _service = deck.serve("here", |()| ())?;
+            end.wait();
+        } else {
+            first.wait();
+            let mut here = deck.client_at::<(), ()>(0, "here")?;
+            let error = here.call(&()).unwrap_err();
+            assert!(matches!(error, CallError::Stopped { .. }), "{error}");
+            again.wait();
+            here.call(&())?;
+            end.wait();
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_death_of_who_serves_fails_the_call() {
+    let outcome = run(2, |deck| {
+        if deck.rank() == 0 {
+            let _service = deck.serve_async("last", |()| std::future::pending::<()>())?;
+            let inbox = deck.mailbox()?;
+            deck.bind("called", &inbox)?;
+            inbox.receive::<u8>()?;
+            std::thread::sleep(Duration::from_millis(20));
+            return Err(Error::from(std::io::Error::other("dies")));
+        }
+        let mut last = deck.client::<(), ()>("last")?;
+        let call = last.start(&())?;
+        deck.fetch("called")?.send(&1u8)?;
+        let error = last.wait(call).unwrap_err();
+        assert_eq!(error.lost(), Some(0.into()), "{error}");
+        Ok(())
+    });
+    assert!(outcome.is_err());
+}
+
+#[test]
+fn services_are_called_by_rank_by_address_and_anywhere() {
+    let end = Barrier::new(3);
+    run(3, |deck| {
+        let rank = deck.rank().0;
+        let service = (rank > 0)
+            .then(|| deck.serve("who", move |()| rank))
+            .transpose()?;
+        if let Some(service) = &service {
+            let mut own = deck.client::<(), u32>("who")?;
+            assert_eq!(own.call(&())?, rank, "one's own is the nearest");
+            let mut by_address = deck.client_of::<(), u32>(&service.address())?;
+            assert_eq!(by_address.call(&())?, rank);
+        } else {
+            for rank in [1, 2] {
+                let mut at = deck.client_at::<(), u32>(rank, "who")?;
+                assert_eq!(at.call(&())?, rank);
+                assert_eq!(at.rank(), Some(rank.into()));
+            }
+            let mut any = deck.client::<(), u32>("who")?;
+            assert!((1..3).contains(&any.call(&())?));
+        }
+        end.wait();
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn services_that_call_each_other_do_not_wait_for_ever() {
+    let (ready, end) = (Barrier::new(2), Barrier::new(2));
+    run(2, |deck| {
+        let rank = deck.rank().0;
+        let inner = deck.clone();
+        let _down = deck.serve("down", move |depth: u32| -> u32 {
+            if depth == 0 {
+                return 0;
+            }
+            let mut other = inner.client_at::<u32, u32>(1 - rank, "down").unwrap();
+            1 + other.call(&(depth - 1)).unwrap()
+        })?;
+        ready.wait();
+        // Deeper than there are workers: each waiting call gives its place to the next.
+        let mut down = deck.client_at::<u32, u32>(1 - rank, "down")?;
+        assert_eq!(down.call(&20)?, 20);
+        end.wait();
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn calls_are_awaited_in_tasks() {
+    serve_and_call(
+        |deck| deck.serve_async("next", |x: u32| async move { x + 1 }),
+        |deck| {
+            let tasks: Vec<_> = (0..8u32)
+                .map(|task| {
+                    let mut next = deck.client::<u32, u32>("next")?;
+                    Ok(deck.run_async(async move {
+                        let mut x = task;
+                        for _ in 0..100 {
+                            x = next.call_async(&x).await?;
+                        }
+                        Ok::<u32, CallError>(x)
+                    }))
+                })
+                .collect::<Result<_>>()?;
+            for (number, task) in tasks.into_iter().enumerate() {
+                assert_eq!(task.join()?, number as u32 + 100);
+            }
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn a_name_is_served_once_by_a_process() {
+    run(1, |deck| {
+        let _service = deck.serve("a", |()| ())?;
+        let again = deck.serve("a", |()| ()).map(drop).unwrap_err();
+        assert!(again.to_string().contains("is taken"), "{again}");
+        Ok(())
+    })
+    .unwrap();
+}
