@@ -176,6 +176,29 @@ impl Consumer {
         Exact::Taken
     }
 
+    /// Takes the next message into `target`, if it is a short one with this tag: its length. `None` if there is another one, or
+    /// none.
+    #[inline(always)]
+    pub fn poll_short(&mut self, tag: u16, target: &mut [u8; SHORT_MAX]) -> Option<usize> {
+        let position = self.next as u32;
+        let slot = self.ring.shape.slot_line(position);
+        // Acquire pairs with the release in `Ring::publish`.
+        let word = self.ring.sender.line(slot)[SHORT_WORDS].load(Ordering::Acquire);
+        if !Control::announces(word, position) {
+            return None;
+        }
+        let control = Control::decode(word)?;
+        if control.kind != Kind::Short || control.tag != tag {
+            return None;
+        }
+        step("lane.consume.seen");
+        self.ring.sender.copy_from_line(slot, 0, target);
+        step("lane.consume.copied");
+        self.advance();
+        step("lane.consume.advanced");
+        Some(control.len as usize)
+    }
+
     /// Whether a message is waiting.
     #[inline]
     #[must_use]

@@ -98,7 +98,7 @@ fn progress(plans: &[Plan]) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let lines = |plan: &Plan| match plan.test {
-        Test::Latency | Test::Rate | Test::Bandwidth => plan.sizes.len(),
+        Test::Latency | Test::Rate | Test::Bandwidth | Test::Rpc => plan.sizes.len(),
         Test::Threads | Test::Streams => plan.threads.len(),
         Test::Idle | Test::Startup => 1,
     };

@@ -64,6 +64,10 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) idle_lanes: u32,
 
+    /// For `rpc`: have so many calls under way at once, instead of waiting for each.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=256))]
+    pub(crate) in_flight: u32,
+
     /// Pin the two sides to two cores. This is the default but for `threads`; `idle` and `startup` are never pinned.
     #[arg(long, overrides_with = "no_pin")]
     pub(crate) pin: bool,
@@ -107,16 +111,17 @@ const MAX_RUNS: i64 = 10_000;
 impl Bench {
     /// Checks what the types cannot say.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        use Test::{Bandwidth, Idle, Latency, Rate, Startup, Streams, Threads};
+        use Test::{Bandwidth, Idle, Latency, Rate, Rpc, Startup, Streams, Threads};
         let test = self.test;
         let carries = matches!(test, Latency | Rate | Bandwidth);
         let goes_with = [
             (
                 "--sizes",
                 !self.sizes.is_empty(),
-                carries,
-                "latency, rate and bandwidth",
+                carries || test == Rpc,
+                "latency, rate, bandwidth and rpc",
             ),
+            ("--in-flight", self.in_flight > 0, test == Rpc, "rpc"),
             (
                 "--lent",
                 self.lent,
@@ -182,6 +187,15 @@ impl Bench {
             "--asleep sends the time in the message, so --sizes must be 8 or more"
         );
         ensure!(
+            test == Rpc || !self.sizes.contains(&0),
+            "only a call may be empty; give --sizes of 1 or more for {}",
+            test.name()
+        );
+        ensure!(
+            self.in_flight == 0 || self.sizes.iter().all(|size| *size == 0),
+            "--in-flight goes with empty calls; leave out --sizes"
+        );
+        ensure!(
             test != Startup || !self.path.contains(&Path::Thread),
             "startup starts processes; give --path process or --path tcp"
         );
@@ -208,7 +222,7 @@ impl Bench {
     /// Whether the sides shall have a core each.
     pub(crate) fn pins(&self) -> bool {
         match self.test {
-            Test::Latency | Test::Rate | Test::Bandwidth => !self.no_pin,
+            Test::Latency | Test::Rate | Test::Bandwidth | Test::Rpc => !self.no_pin,
             Test::Threads | Test::Streams => self.pin,
             Test::Idle | Test::Startup => false,
         }
@@ -227,6 +241,7 @@ impl Bench {
                 separate: self.separate,
                 asleep: self.asleep,
                 idle_lanes: self.idle_lanes,
+                in_flight: self.in_flight,
             },
             sizes: self.sizes(),
             threads: match &self.threads[..] {
@@ -284,6 +299,8 @@ impl Bench {
                 vec![256, K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M]
             }
             Test::Bandwidth => vec![4 * K, 64 * K, M],
+            Test::Rpc if self.in_flight > 0 => vec![0],
+            Test::Rpc => vec![0, K, 64 * K, M],
             Test::Latency => vec![8, K, 64 * K, M],
             _ => vec![8],
         }
@@ -296,7 +313,7 @@ impl Bench {
 
     fn runs(&self) -> u32 {
         self.runs.unwrap_or(match self.test {
-            Test::Latency | Test::Rate | Test::Bandwidth => 21,
+            Test::Latency | Test::Rate | Test::Bandwidth | Test::Rpc => 21,
             Test::Threads | Test::Streams => 5,
             Test::Idle => 3,
             Test::Startup => 7,
@@ -401,10 +418,12 @@ mod tests {
             ("bandwidth --lent", "--lent goes with latency and rate only"),
             (
                 "idle --sizes 8",
-                "--sizes goes with latency, rate and bandwidth only",
+                "--sizes goes with latency, rate, bandwidth and rpc only",
             ),
             ("threads --threads 0", "give a whole number from 1 to 1024"),
             ("latency --runs 0", "0 is not in 1..=10000"),
+            ("latency --sizes 0", "only a call may be empty"),
+            ("rpc --in-flight 8 --sizes 1K", "goes with empty calls"),
             ("latency --asleep --separate", "give one of them"),
             ("latency --asleep --sizes 4", "must be 8 or more"),
             ("startup --path thread", "give --path process"),

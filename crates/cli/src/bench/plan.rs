@@ -52,6 +52,8 @@ pub(crate) enum Test {
     Rate,
     /// Bytes per second in one direction.
     Bandwidth,
+    /// Round trip of a call to a service, by one caller that waits; see `--in-flight`.
+    Rpc,
     /// Pairs of threads that all exchange short messages at once.
     Threads,
     /// Pairs of threads, each of which streams short messages one way.
@@ -92,6 +94,8 @@ pub(crate) struct Variant {
     pub(crate) separate: bool,
     pub(crate) asleep: bool,
     pub(crate) idle_lanes: u32,
+    /// Calls that one caller has under way; 0: it waits for each.
+    pub(crate) in_flight: u32,
 }
 
 impl Plan {
@@ -110,6 +114,7 @@ impl Test {
             Self::Latency => "latency",
             Self::Rate => "rate",
             Self::Bandwidth => "bandwidth",
+            Self::Rpc => "rpc",
             Self::Threads => "threads",
             Self::Streams => "streams",
             Self::Idle => "idle",
@@ -149,6 +154,9 @@ impl fmt::Display for Variant {
             .collect();
         if self.idle_lanes > 0 {
             words.push(format!("idle-lanes={}", self.idle_lanes));
+        }
+        if self.in_flight > 0 {
+            words.push(format!("in-flight={}", self.in_flight));
         }
         f.write_str(&words.join(","))
     }

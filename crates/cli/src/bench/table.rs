@@ -65,7 +65,7 @@ fn columns(test: Test) -> Vec<Column> {
     let column = |title, cell| Column { title, cell };
     let mut columns = vec![column("path", |line| line.path.name().to_owned())];
     columns.push(match test {
-        Test::Latency | Test::Rate | Test::Bandwidth => column("size", |line| {
+        Test::Latency | Test::Rate | Test::Bandwidth | Test::Rpc => column("size", |line| {
             line.size.map(words::size).unwrap_or_default()
         }),
         Test::Threads | Test::Streams => column("pairs", |line| line.threads.to_string()),

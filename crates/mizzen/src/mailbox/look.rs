@@ -8,7 +8,7 @@ use core::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mizzen_lane::{Arrival, Exact};
+use mizzen_lane::{Arrival, Exact, SHORT_MAX};
 
 use super::core::{Account, Core, Delivery, Entry, LaneIn};
 use crate::error::{RetrieveError, UnpackError};
@@ -147,6 +147,35 @@ impl Places {
         }
         self.streak.set(streak + 1);
         true
+    }
+
+    /// Takes the next message at the hot place into `slot`, if that is a lane and the message a short one with these flags: its
+    /// length and who sent it. If there is none, looks up to `looks` times more, a moment apart.
+    #[inline(always)]
+    pub(super) fn take_hot_short(
+        &self,
+        flags: Flags,
+        slot: &mut [u8; SHORT_MAX],
+        looks: u32,
+    ) -> Option<(usize, ProcessId)> {
+        let streak = self.streak.get();
+        let Place::Lane(index) = self.hot.get() else {
+            return None;
+        };
+        if streak >= TURN {
+            return None;
+        }
+        let mut lanes = self.lanes.borrow_mut();
+        let lane = lanes.get_mut(index)?;
+        let mut left = looks;
+        loop {
+            if let Some(len) = lane.consumer.poll_short(flags.0, slot) {
+                self.streak.set(streak + 1);
+                return Some((len, lane.link.peer));
+            }
+            left = left.checked_sub(1)?;
+            ::core::hint::spin_loop();
+        }
     }
 
     fn take_hot_link(&self, core: &Core, flags: Flags, target: &mut [u8], looks: u32) -> bool {

@@ -23,7 +23,7 @@ use crate::message::{Flags, Incoming, Plain};
 use crate::net::Polling;
 use crate::process::Handle;
 use crate::process::bells::REACTOR_BELL;
-use crate::rank::{Address, Rank};
+use crate::rank::{Address, ProcessId, Rank};
 use crate::tasks::with_seat;
 use crate::wait::{Crowd, Patience, Step, spin};
 
@@ -48,6 +48,14 @@ pub struct Mailbox {
     core: Arc<Core>,
     places: Places,
     crowd: Crowd,
+}
+
+/// A message taken out of a mailbox for the runtime's own use.
+pub(crate) enum Next {
+    /// A short one of a single piece: so many bytes of the slot.
+    Short { len: usize, source: ProcessId },
+    /// Any other.
+    Other(Taken),
 }
 
 /// How long to sleep while credits could not be returned because a lane is full.
@@ -321,16 +329,45 @@ impl Mailbox {
         }
     }
 
-    /// Waits for the next message, which stays unopened.
+    /// Waits for the next message, which stays unopened. A short one of a single piece, from where the last ones came, is put into
+    /// `slot` instead: nothing of it is moved again.
     #[inline]
-    pub(crate) fn take(&self, deadline: Option<Instant>) -> Result<Taken, RetrieveError> {
-        self.wait_until(deadline)
+    pub(crate) fn take(
+        &self,
+        deadline: Option<Instant>,
+        slot: &mut [u8; SHORT_MAX],
+    ) -> Result<Next, RetrieveError> {
+        let mut wait = Wait::new(self, deadline);
+        let reach = wait.reach;
+        let mut taken = self.places.end_turn(&self.process, &self.core, reach);
+        let mut looks = wait.first_looks();
+        loop {
+            if let Some(taken) = taken {
+                return taken.map(Next::Other);
+            }
+            if let Some((len, source)) = self.places.take_hot_short(Flags::SINGLE, slot, looks) {
+                return Ok(Next::Short { len, source });
+            }
+            taken = self.poll(wait.reach);
+            looks = wait.patience.quick_looks();
+            if taken.is_none() {
+                wait.step()?;
+            } else if !wait.has_slept {
+                self.crowd.note_in_time();
+            }
+        }
     }
 
     /// The same without waiting: one look at some of the places.
     #[inline]
-    pub(crate) fn try_take(&self) -> Option<Result<Taken, RetrieveError>> {
-        self.poll(Reach::Some)
+    pub(crate) fn try_take(
+        &self,
+        slot: &mut [u8; SHORT_MAX],
+    ) -> Option<Result<Next, RetrieveError>> {
+        if let Some((len, source)) = self.places.take_hot_short(Flags::SINGLE, slot, 0) {
+            return Some(Ok(Next::Short { len, source }));
+        }
+        Some(self.poll(Reach::Some)?.map(Next::Other))
     }
 
     /// Whether there is a message where the last one came from, as far as a quick look tells.

@@ -140,8 +140,19 @@ impl Networks {
 
     /// A thread looks at the networks all the time from now on: theirs need not.
     pub(crate) fn start_polling(&self) -> Polling<'_> {
-        self.engines().for_each(|engine| engine.add_poller());
+        self.add_poller();
         Polling(self)
+    }
+
+    /// The same for a thread that says itself when it stops.
+    pub(crate) fn add_poller(&self) {
+        self.engines().for_each(|engine| engine.add_poller());
+    }
+
+    /// A thread does not look any more, so somebody else must.
+    pub(crate) fn remove_poller(&self) {
+        self.engines().for_each(|engine| engine.remove_poller());
+        self.engines().for_each(|engine| engine.wake_if_aside());
     }
 
     /// One of our mailboxes closed: peers that used it are told.

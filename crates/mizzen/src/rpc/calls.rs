@@ -11,7 +11,7 @@ pub(super) enum State {
     /// It is not answered yet.
     Waiting,
     /// It is, and nobody has looked at the answer yet.
-    Answered(Kind, Body),
+    Answered(Kind, Body<'static>),
     /// It will not be.
     Lost(Ended),
     /// Nobody wants to know.
@@ -52,14 +52,14 @@ impl Calls {
     }
 
     /// An answer has come. One that nobody waits for is dropped.
-    pub(super) fn answer(&mut self, call: u64, kind: Kind, body: Body) {
+    pub(super) fn answer(&mut self, call: u64, kind: Kind, body: Body<'_>) {
         if let Some(state @ State::Waiting) = self.state(call) {
-            *state = State::Answered(kind, body.detach());
+            *state = State::Answered(kind, body.keep());
             self.waiting -= 1;
         }
     }
 
-    /// An answer has come for the call that is waited for: it is over.
+    /// Whether a call is not answered yet.
     pub(super) fn is_waiting(&mut self, call: u64) -> bool {
         matches!(self.state(call), Some(State::Waiting))
     }

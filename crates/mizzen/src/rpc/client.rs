@@ -7,19 +7,19 @@ use core::task::{Context, Poll};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use mizzen_lane::SHORT_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::calls::{Calls, Ended, State};
 use super::error::CallError;
 use super::find;
-use super::request::Body;
-use super::service::open;
+use super::request::{Body, open};
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
 use crate::address::MailboxRef;
 use crate::deck::Deck;
 use crate::error::{Error, PostError, RetrieveError};
-use crate::mailbox::{Mailbox, Taken};
+use crate::mailbox::{Mailbox, Next};
 use crate::message::{Incoming, Message};
 use crate::process::Handle;
 use crate::rank::{ProcessId, Rank};
@@ -27,8 +27,6 @@ use crate::sender::Sender;
 
 /// How many calls of one client may wait for their answers. Beginning one more waits for an answer first.
 const WINDOW: usize = 256;
-/// Arguments that fit into a slot with their header are encoded here.
-const SHORT: usize = 56;
 
 /// The calling side of a service: from [`Deck::client`](crate::Deck::client) and its kin. `A` is what the service takes, `R` what
 /// it returns.
@@ -63,6 +61,16 @@ enum Target {
 struct Path {
     sender: Sender,
     server: ProcessId,
+}
+
+/// What a message to a client was.
+enum Answer {
+    /// The answer that was waited for: so many bytes of the slot, with its header.
+    Short(Kind, usize),
+    /// The same, elsewhere.
+    Other(Kind, Body<'static>),
+    /// Something else, which was seen to.
+    No,
 }
 
 /// Numbers of clients, each for itself in this process.
@@ -207,13 +215,14 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
 
     #[inline]
     fn wait_until(&mut self, call: Call<R>, deadline: Option<Instant>) -> Result<R, CallError> {
-        let (kind, body) = self.settle(call.number, deadline)?;
+        let mut slot = [0; SHORT_MAX];
+        let (kind, body) = self.settle(call.number, deadline, &mut slot)?;
         self.result(kind, body)
     }
 
     #[inline]
     fn send(&mut self, header: Header, arguments: &A) -> Result<(), CallError> {
-        let mut short = [0; SHORT];
+        let mut short = [0; SHORT_MAX];
         short[..HEADER].copy_from_slice(&header.encode());
         if let Ok(used) = postcard::to_slice(arguments, &mut short[HEADER..]) {
             let len = HEADER + used.len();
@@ -236,7 +245,7 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     }
 
     #[inline]
-    fn result(&self, kind: Kind, body: Body) -> Result<R, CallError> {
+    fn result(&self, kind: Kind, body: Body<'_>) -> Result<R, CallError> {
         if kind != Kind::Done {
             return Err(self.failure(kind, body));
         }
@@ -295,7 +304,8 @@ impl<A: ?Sized, R> Client<A, R> {
         &mut self,
         call: Call<Incoming<'static>>,
     ) -> Result<Incoming<'m>, CallError> {
-        match self.settle(call.number, None)? {
+        let mut slot = [0; SHORT_MAX];
+        match self.settle(call.number, None, &mut slot)? {
             (Kind::Done, Body::Pieces(incoming)) => Ok(*incoming),
             (kind, body) => Err(self.failure(kind, body)),
         }
@@ -347,7 +357,7 @@ impl<A: ?Sized, R> Client<A, R> {
             self.find()?;
         }
         while self.calls.waiting() >= WINDOW {
-            self.take_answer(None, None)?;
+            self.take_answer(None, None, &mut [0; SHORT_MAX])?;
         }
         Ok(self.calls.begin())
     }
@@ -427,23 +437,30 @@ impl<A: ?Sized, R> Client<A, R> {
 
     /// Waits for what comes of a call.
     #[inline]
-    fn settle(&mut self, call: u64, deadline: Option<Instant>) -> Result<(Kind, Body), CallError> {
-        loop {
+    fn settle<'a>(
+        &mut self,
+        call: u64,
+        deadline: Option<Instant>,
+        slot: &'a mut [u8; SHORT_MAX],
+    ) -> Result<(Kind, Body<'a>), CallError> {
+        let (kind, len) = loop {
             if let Some(state) = self.calls.take(call) {
                 return self.settled(state);
             }
-            match self.take_answer(Some(call), deadline) {
-                Ok(Some(answer)) => return Ok(answer),
-                Ok(None) => (),
+            match self.take_answer(Some(call), deadline, slot) {
+                Ok(Answer::Short(kind, len)) => break (kind, len),
+                Ok(Answer::Other(kind, body)) => return Ok((kind, body)),
+                Ok(Answer::No) => (),
                 Err(error) => {
                     self.give_up(call);
                     return Err(error);
                 }
             }
-        }
+        };
+        Ok((kind, Body::Value(&slot[HEADER..len])))
     }
 
-    async fn settle_async(&mut self, call: u64) -> Result<(Kind, Body), CallError> {
+    async fn settle_async(&mut self, call: u64) -> Result<(Kind, Body<'static>), CallError> {
         let client = self;
         poll_fn(move |context| client.poll_settled(call, context)).await
     }
@@ -452,7 +469,7 @@ impl<A: ?Sized, R> Client<A, R> {
         &mut self,
         call: u64,
         context: &mut Context<'_>,
-    ) -> Poll<Result<(Kind, Body), CallError>> {
+    ) -> Poll<Result<(Kind, Body<'static>), CallError>> {
         loop {
             if let Some(state) = self.calls.take(call) {
                 return Poll::Ready(self.settled(state));
@@ -460,15 +477,16 @@ impl<A: ?Sized, R> Client<A, R> {
             match self.inbox.poll_take(context) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(taken) => {
-                    if let Some(answer) = self.file(Some(call), taken) {
-                        return Poll::Ready(Ok(answer));
+                    let next = taken.map(Next::Other);
+                    if let Answer::Other(kind, body) = self.file(Some(call), next, &[]) {
+                        return Poll::Ready(Ok((kind, body)));
                     }
                 }
             }
         }
     }
 
-    fn settled(&self, state: State) -> Result<(Kind, Body), CallError> {
+    fn settled(&self, state: State) -> Result<(Kind, Body<'static>), CallError> {
         match state {
             State::Answered(kind, body) => Ok((kind, body)),
             State::Lost(ended) => Err(self.lost(ended)),
@@ -484,14 +502,15 @@ impl<A: ?Sized, R> Client<A, R> {
         &mut self,
         wanted: Option<u64>,
         deadline: Option<Instant>,
-    ) -> Result<Option<(Kind, Body)>, CallError> {
-        match self.inbox.take(deadline) {
+        slot: &mut [u8; SHORT_MAX],
+    ) -> Result<Answer, CallError> {
+        match self.inbox.take(deadline, slot) {
             Err(RetrieveError::TimedOut { waited }) => Err(CallError::TimedOut {
                 service: self.service(),
                 rank: self.rank().unwrap_or(Rank(0)),
                 waited,
             }),
-            taken => Ok(self.file(wanted, taken)),
+            next => Ok(self.file(wanted, next, slot)),
         }
     }
 
@@ -499,30 +518,34 @@ impl<A: ?Sized, R> Client<A, R> {
     fn file(
         &mut self,
         wanted: Option<u64>,
-        taken: Result<Taken, RetrieveError>,
-    ) -> Option<(Kind, Body)> {
-        let taken = match taken {
-            Ok(taken) => taken,
+        next: Result<Next, RetrieveError>,
+        slot: &[u8],
+    ) -> Answer {
+        let next = match next {
+            Ok(next) => next,
             Err(error) => {
                 self.note_gone(&error);
-                return None;
+                return Answer::No;
             }
         };
-        let source = taken.source;
-        let (header, body) = open(&self.inbox, taken)?;
+        let Some((source, header, body)) = open(&self.inbox, next, slot) else {
+            return Answer::No;
+        };
         if self.path.as_ref().is_none_or(|path| path.server != source) {
-            return None;
+            return Answer::No;
         }
         if header.kind == Kind::Stopped {
             self.lose(Ended::Stopped);
-            return None;
-        }
-        if wanted == Some(header.call) && self.calls.is_waiting(header.call) {
+        } else if wanted == Some(header.call) && self.calls.is_waiting(header.call) {
             self.calls.end(header.call);
-            return Some((header.kind, body));
+            return match body {
+                Body::Value(value) => Answer::Short(header.kind, HEADER + value.len()),
+                other => Answer::Other(header.kind, other.keep()),
+            };
+        } else {
+            self.calls.answer(header.call, header.kind, body);
         }
-        self.calls.answer(header.call, header.kind, body);
-        None
+        Answer::No
     }
 
     #[cold]
@@ -571,7 +594,7 @@ impl<A: ?Sized, R> Client<A, R> {
     }
 
     #[cold]
-    fn failure(&self, kind: Kind, body: Body) -> CallError {
+    fn failure(&self, kind: Kind, body: Body<'_>) -> CallError {
         let (service, rank) = (self.service(), self.rank().unwrap_or(Rank(0)));
         match kind {
             Kind::Panicked => CallError::Panicked {

@@ -18,7 +18,7 @@ use crate::tasks::{Crew, Seat, catch_panics, with_seat};
 
 /// What carries out calls.
 pub(super) trait Handler: Send + Sync {
-    fn handle(&self, asked: Asked);
+    fn handle(&self, asked: Asked<'_>);
 }
 
 thread_local! {
@@ -52,28 +52,33 @@ where
     R: Serialize,
     F: Fn(A) -> R + Send + Sync,
 {
-    fn handle(&self, asked: Asked) {
+    fn handle(&self, asked: Asked<'_>) {
         let Asked {
             session,
             header,
             body,
         } = asked;
         let wanted = header.kind == Kind::Call;
-        let outer = CURRENT.replace(Some((Arc::clone(&session), header.call)));
-        match body.decode() {
-            Ok(arguments) => match catch_unwind(AssertUnwindSafe(|| (self.0)(arguments))) {
-                Ok(result) if wanted => session.answer(header.call, Kind::Done, &result),
-                Ok(_) => (),
-                Err(panic) if wanted => {
-                    session.answer(header.call, Kind::Panicked, &words_of(&*panic));
+        let arguments = match body.decode() {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                if wanted {
+                    refuse(&session, header.call, &error);
                 }
-                Err(_) => (),
-            },
-            Err(error) if wanted => refuse(&session, header.call, &error),
-            Err(_) => (),
+                return;
+            }
+        };
+        let outer = CURRENT.replace(Some((session, header.call)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| (self.0)(arguments)));
+        let Some((session, call)) = CURRENT.replace(outer) else {
+            return;
+        };
+        match outcome {
+            Ok(result) if wanted => session.answer(call, Kind::Done, &result),
+            Err(panic) if wanted => session.answer(call, Kind::Panicked, &words_of(&*panic)),
+            _ => (),
         }
-        session.end(header.call);
-        CURRENT.set(outer);
+        session.end(call);
     }
 }
 
@@ -91,7 +96,7 @@ where
     O: Future<Output = R> + Send + 'static,
     F: Fn(A) -> O + Send + Sync,
 {
-    fn handle(&self, asked: Asked) {
+    fn handle(&self, asked: Asked<'_>) {
         let Asked {
             session,
             header,
@@ -140,7 +145,7 @@ where
 pub(super) struct Raw<F>(pub(super) F);
 
 impl<F: Fn(Request) + Send + Sync> Handler for Raw<F> {
-    fn handle(&self, asked: Asked) {
+    fn handle(&self, asked: Asked<'_>) {
         let (session, call) = (Arc::clone(&asked.session), asked.header.call);
         let outer = CURRENT.replace(Some((session, call)));
         if let Some(request) = Request::new(asked) {

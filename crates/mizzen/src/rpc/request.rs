@@ -7,51 +7,83 @@ use std::time::Duration;
 use super::session::Session;
 use super::wire::{HEADER, Header, Kind};
 use crate::error::UnpackError;
-use crate::message::{Incoming, Message, Payload};
-use crate::rank::Rank;
+use crate::mailbox::{Mailbox, Next, Taken};
+use crate::message::{Flags, Incoming, Message, Payload};
+use crate::rank::{ProcessId, Rank};
 
 /// A call as it arrived: its header is read, its arguments are not.
-pub(super) struct Asked {
+pub(super) struct Asked<'a> {
     pub(super) session: Arc<Session>,
     pub(super) header: Header,
-    pub(super) body: Body,
+    pub(super) body: Body<'a>,
 }
 
 /// The arguments of a call, or its result.
-pub(super) enum Body {
-    /// Header and value in one short piece.
-    Compact(Payload),
+pub(super) enum Body<'a> {
+    /// The value of a short message, behind its header.
+    Value(&'a [u8]),
+    /// The same in memory of its own.
+    Owned(Vec<u8>),
     /// What follows the header piece.
     Pieces(Box<Incoming<'static>>),
 }
 
-impl Body {
+impl Body<'_> {
     /// The value.
+    #[inline]
     pub(super) fn decode<T: serde::de::DeserializeOwned>(self) -> Result<T, UnpackError> {
-        let read = |bytes: &[u8]| {
-            let value = bytes.get(HEADER..).ok_or(UnpackError::Malformed)?;
-            postcard::from_bytes(value).map_err(UnpackError::decode)
-        };
         match self {
+            Self::Value(bytes) => postcard::from_bytes(bytes).map_err(UnpackError::decode),
+            Self::Owned(bytes) => postcard::from_bytes(&bytes).map_err(UnpackError::decode),
             Self::Pieces(mut incoming) => incoming.unpack_value(),
-            Self::Compact(payload) => match payload.in_place() {
-                Some(bytes) => read(bytes),
-                None => {
-                    let mut bytes = vec![0; payload.len()];
-                    payload.copy_out(0, &mut bytes);
-                    read(&bytes)
-                }
-            },
         }
     }
 
-    /// The same, not holding the lane that it came through.
-    pub(super) fn detach(self) -> Self {
+    /// The same, for as long as it takes.
+    pub(super) fn keep(self) -> Body<'static> {
         match self {
-            Self::Compact(payload) => Self::Compact(payload.detach()),
-            pieces => pieces,
+            Self::Value(bytes) => Body::Owned(bytes.to_vec()),
+            Self::Owned(bytes) => Body::Owned(bytes),
+            Self::Pieces(incoming) => Body::Pieces(incoming),
         }
     }
+}
+
+/// The header and the body of a message to a service, or back. `None` if it is nonsense.
+#[inline]
+pub(super) fn open<'a>(
+    mailbox: &Mailbox,
+    next: Next,
+    slot: &'a [u8],
+) -> Option<(ProcessId, Header, Body<'a>)> {
+    match next {
+        Next::Short { len, source } => {
+            let bytes = slot.get(..len)?;
+            let header = Header::decode(bytes)?;
+            Some((source, header, Body::Value(&bytes[HEADER..])))
+        }
+        Next::Other(taken) => open_other(mailbox, taken),
+    }
+}
+
+fn open_other<'a>(mailbox: &Mailbox, taken: Taken) -> Option<(ProcessId, Header, Body<'a>)> {
+    let source = taken.source;
+    if taken.flags.has(Flags::SINGLE) {
+        let simple = matches!(
+            taken.payload,
+            Payload::Short { .. } | Payload::Eager(_) | Payload::Owned(_)
+        );
+        let mut header = [0; HEADER];
+        let len = taken.payload.len().checked_sub(HEADER).filter(|_| simple)?;
+        taken.payload.copy_out(0, &mut header);
+        let mut value = vec![0; len];
+        taken.payload.copy_out(HEADER, &mut value);
+        return Some((source, Header::decode(&header)?, Body::Owned(value)));
+    }
+    let mut incoming = mailbox.open(taken).ok()?;
+    let header: [u8; HEADER] = incoming.unpack_express().ok()?;
+    let header = Header::decode(&header)?;
+    Some((source, header, Body::Pieces(Box::new(incoming))))
 }
 
 /// A call to a [raw service](crate::Deck::serve_raw), not opened yet. [`open`](Self::open) it where the memory is that it shall
@@ -63,7 +95,7 @@ pub struct Request {
 
 impl Request {
     /// `None` if it was made by a client that is not raw; it is told so.
-    pub(super) fn new(asked: Asked) -> Option<Self> {
+    pub(super) fn new(asked: Asked<'_>) -> Option<Self> {
         let Asked {
             session,
             header,

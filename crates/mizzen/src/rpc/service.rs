@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use mizzen_lane::SHORT_MAX;
+
 use super::find;
 use super::handler::Handler;
-use super::request::{Asked, Body};
+use super::request::{Asked, Body, open};
 use super::session::Session;
 use super::wire::{HEADER, Header, Kind};
 use crate::address::MailboxRef;
 use crate::error::{Error, RetrieveError};
 use crate::lock::{lock, try_lock};
-use crate::mailbox::{Core, Mailbox, Taken};
-use crate::message::{Flags, Payload};
+use crate::mailbox::{Core, Mailbox, Next};
 use crate::process::{Handle, Process};
 use crate::rank::ProcessId;
 use crate::tasks::{Seat, Source};
@@ -112,10 +113,15 @@ struct Desk {
 
 impl Desk {
     /// The next call. Words of clients about themselves are seen to here.
-    fn next(&mut self, process: &Arc<Process>) -> Option<Asked> {
-        loop {
-            let taken = match self.mailbox.try_take()? {
-                Ok(taken) => taken,
+    #[inline]
+    fn next<'a>(
+        &mut self,
+        process: &Arc<Process>,
+        slot: &'a mut [u8; SHORT_MAX],
+    ) -> Option<Asked<'a>> {
+        let (key, header, body) = loop {
+            let next = match self.mailbox.try_take(slot)? {
+                Ok(next) => next,
                 Err(RetrieveError::PeerGone(gone)) => {
                     self.last = None;
                     self.sessions
@@ -124,33 +130,59 @@ impl Desk {
                 }
                 Err(_) => continue,
             };
-            let source = taken.source;
-            let Some((header, body)) = open(&self.mailbox, taken) else {
+            let len = match next {
+                Next::Short { len, .. } => len,
+                Next::Other(_) => 0,
+            };
+            let Some((source, header, body)) = open(&self.mailbox, next, &slot[..]) else {
                 continue;
             };
             let key = (source, header.session);
-            match header.kind {
-                Kind::Call | Kind::Notify => {
-                    if let Some(session) = self.session(key) {
-                        return Some(Asked {
-                            session,
-                            header,
-                            body,
-                        });
-                    }
+            if let Kind::Call | Kind::Notify = header.kind {
+                if self.session(key).is_some() {
+                    // Borrowed again, for as long as the caller needs it.
+                    let body = match body {
+                        Body::Value(_) => None,
+                        other => Some(other.keep()),
+                    };
+                    break (key, header, body.ok_or(len));
                 }
-                Kind::Open => self.open_session(process, key, &body),
-                Kind::Cancel => {
-                    if let Some(session) = self.session(key) {
-                        session.cancel(header.call);
-                    }
-                }
-                Kind::Close => {
-                    self.last = None;
-                    self.sessions.remove(&key);
-                }
-                _ => (),
+                continue;
             }
+            self.hear(process, key, header, &body);
+        };
+        let body = match body {
+            Ok(body) => body,
+            Err(len) => Body::Value(slot.get(HEADER..len)?),
+        };
+        Some(Asked {
+            session: self.session(key)?,
+            header,
+            body,
+        })
+    }
+
+    /// What a client says about itself.
+    #[cold]
+    fn hear(
+        &mut self,
+        process: &Arc<Process>,
+        key: (ProcessId, u32),
+        header: Header,
+        body: &Body<'_>,
+    ) {
+        match header.kind {
+            Kind::Open => self.open_session(process, key, body),
+            Kind::Cancel => {
+                if let Some(session) = self.session(key) {
+                    session.cancel(header.call);
+                }
+            }
+            Kind::Close => {
+                self.last = None;
+                self.sessions.remove(&key);
+            }
+            _ => (),
         }
     }
 
@@ -167,17 +199,14 @@ impl Desk {
     }
 
     #[cold]
-    fn open_session(&mut self, process: &Arc<Process>, key: (ProcessId, u32), body: &Body) {
-        let Body::Compact(payload) = body else {
-            return;
+    fn open_session(&mut self, process: &Arc<Process>, key: (ProcessId, u32), body: &Body<'_>) {
+        let address = match body {
+            Body::Value(address) => address,
+            Body::Owned(address) => &address[..],
+            Body::Pieces(_) => return,
         };
-        let mut address = [0; 16];
-        if payload.len() != HEADER + address.len() {
-            return;
-        }
-        payload.copy_out(HEADER, &mut address);
         // A client that names nonsense, or is gone already, is not served.
-        let Some(client) = MailboxRef::from_bytes(&address, Arc::clone(process)) else {
+        let Some(client) = MailboxRef::from_bytes(address, Arc::clone(process)) else {
             return;
         };
         if let Ok(reply) = client.sender() {
@@ -187,32 +216,14 @@ impl Desk {
     }
 }
 
-/// A message of a client to a service, or back.
-pub(super) fn open(mailbox: &Mailbox, taken: Taken) -> Option<(Header, Body)> {
-    let simple = matches!(
-        taken.payload,
-        Payload::Short { .. } | Payload::Eager(_) | Payload::Owned(_)
-    );
-    if taken.flags.has(Flags::SINGLE) {
-        let mut header = [0; HEADER];
-        if !simple || taken.payload.len() < HEADER {
-            return None;
-        }
-        taken.payload.copy_out(0, &mut header);
-        return Some((Header::decode(&header)?, Body::Compact(taken.payload)));
-    }
-    let mut incoming = mailbox.open(taken).ok()?;
-    let header: [u8; HEADER] = incoming.unpack_express().ok()?;
-    Some((Header::decode(&header)?, Body::Pieces(Box::new(incoming))))
-}
-
 impl Source for Served {
     #[inline]
     fn look(&self, process: &Arc<Process>, seat: &Seat) -> bool {
         let Some(mut desk) = try_lock(&self.desk) else {
             return false;
         };
-        let Some(asked) = desk.next(process) else {
+        let mut slot = [0; SHORT_MAX];
+        let Some(asked) = desk.next(process, &mut slot) else {
             return false;
         };
         drop(desk);

@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mizzen_lane::SHORT_MAX;
+
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
 use crate::lock::lock;
 use crate::message::Message;
@@ -21,9 +23,6 @@ pub(super) struct Session {
     running: Mutex<HashMap<u64, async_task::Task<()>>>,
 }
 
-/// A result that fits in a slot is encoded here.
-const SHORT: usize = 56;
-
 impl Session {
     pub(super) fn new(number: u32, reply: Sender) -> Self {
         Self {
@@ -38,7 +37,7 @@ impl Session {
     /// Answers with a value. A client that is gone gets nothing, and need not.
     pub(super) fn answer<R: serde::Serialize>(&self, call: u64, kind: Kind, result: &R) {
         let header = self.header(call, kind);
-        let mut short = [0; SHORT];
+        let mut short = [0; SHORT_MAX];
         short[..HEADER].copy_from_slice(&header.encode());
         if let Ok(used) = postcard::to_slice(result, &mut short[HEADER..]) {
             let len = HEADER + used.len();

@@ -7,7 +7,6 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use super::{Crew, Source};
-use crate::net::Polling;
 use crate::process::Process;
 use crate::wait::{Crowd, Patience, Step, spin};
 
@@ -17,9 +16,12 @@ const IDLE_END: Duration = Duration::from_secs(5);
 /// A worker's own state.
 pub(crate) struct Seat {
     crew: Arc<Crew>,
+    process: Arc<Process>,
     parked: Arc<Parked>,
     /// Whether it is the one that looks for what comes.
     watches: Cell<bool>,
+    /// Whether it said that it looks at the networks all the time.
+    polls: Cell<bool>,
     sources: RefCell<Vec<Arc<dyn Source>>>,
     version: Cell<u64>,
     next_source: Cell<usize>,
@@ -75,14 +77,16 @@ impl Seat {
                 };
                 let seat = std::rc::Rc::new(Self {
                     crew,
+                    process,
                     parked: Arc::new(parked),
                     watches: Cell::new(false),
+                    polls: Cell::new(false),
                     sources: RefCell::default(),
                     version: Cell::new(0),
                     next_source: Cell::new(0),
                 });
                 SEAT.set(Some(std::rc::Rc::clone(&seat)));
-                seat.work(&process);
+                seat.work();
                 SEAT.set(None);
             })
             .map(drop)
@@ -100,11 +104,28 @@ impl Seat {
     /// What comes next takes long: another worker shall watch.
     pub(crate) fn step_aside(&self) {
         if self.watches.replace(false) {
+            self.stop_polling();
             self.crew.stop_watching();
         }
     }
 
-    fn work(&self, process: &Arc<Process>) {
+    fn start_polling(&self) {
+        if let Some(networks) = self.process.networks.get() {
+            if !self.polls.replace(true) {
+                networks.add_poller();
+            }
+        }
+    }
+
+    fn stop_polling(&self) {
+        if let Some(networks) = self.process.networks.get() {
+            if self.polls.replace(false) {
+                networks.remove_poller();
+            }
+        }
+    }
+
+    fn work(&self) {
         let crowd = Crowd::default();
         while !self.crew.is_stopped() {
             if self.crew.has_surplus() {
@@ -113,7 +134,7 @@ impl Seat {
                 }
                 continue;
             }
-            if self.look(process) {
+            if self.look() {
                 continue;
             }
             if let Some(task) = self.crew.next_task() {
@@ -122,7 +143,7 @@ impl Seat {
             }
             if self.crew.start_watching() {
                 self.watches.set(true);
-                self.watch(process, &crowd);
+                self.watch(&crowd);
                 self.step_aside();
             } else if !self.park() {
                 return;
@@ -131,17 +152,15 @@ impl Seat {
     }
 
     /// Looks at everything until there was something.
-    fn watch(&self, process: &Arc<Process>, crowd: &Crowd) {
+    fn watch(&self, crowd: &Crowd) {
         let mut patience = Patience::until(None, crowd);
-        let mut polling: Option<Polling<'_>> = None;
         while !self.crew.is_stopped() && !self.crew.has_surplus() {
             if let Some(task) = self.crew.next_task() {
-                drop(polling);
                 self.step_aside();
                 task.run();
                 return;
             }
-            if self.look(process) {
+            if self.look() {
                 if !self.watches.get() {
                     return;
                 }
@@ -151,20 +170,16 @@ impl Seat {
             spin(patience.quick_looks(), || self.is_likely());
             match patience.step() {
                 Step::Sleep(nap) => {
-                    polling.take().into_iter().for_each(Polling::sleep);
-                    self.sleep(process, nap);
+                    self.stop_polling();
+                    self.sleep(nap);
                 }
-                Step::Again | Step::Expired(_) => {
-                    if polling.is_none() {
-                        polling = process.start_polling();
-                    }
-                }
+                Step::Again | Step::Expired(_) => self.start_polling(),
             }
         }
     }
 
     /// Looks once at each source until one had something, beginning with another one each time.
-    fn look(&self, process: &Arc<Process>) -> bool {
+    fn look(&self) -> bool {
         if self.version.get() != self.crew.sources_version() {
             let (version, sources) = self.crew.sources();
             *self.sources.borrow_mut() = sources;
@@ -175,7 +190,7 @@ impl Seat {
         let first = self.next_source.get();
         (0..count).any(|turn| {
             let index = (first + turn) % count;
-            let found = sources[index].look(process, self);
+            let found = sources[index].look(&self.process, self);
             if found {
                 self.next_source.set(index);
             }
@@ -193,9 +208,9 @@ impl Seat {
             || self.crew.has_tasks()
     }
 
-    fn sleep(&self, process: &Arc<Process>, nap: Duration) {
+    fn sleep(&self, nap: Duration) {
         let sources = self.sources.borrow().clone();
-        process.doze(
+        self.process.doze(
             nap,
             |bell| {
                 self.crew.set_asleep(Some(bell));
@@ -208,7 +223,7 @@ impl Seat {
                     || self.crew.is_stopped()
                     || self.crew.has_surplus()
                     || self.version.get() != self.crew.sources_version()
-                    || sources.iter().any(|source| source.is_ready(process))
+                    || sources.iter().any(|source| source.is_ready(&self.process))
             },
             || {
                 self.crew.set_asleep(None);

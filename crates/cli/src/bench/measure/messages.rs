@@ -78,7 +78,10 @@ fn found(side: &Side, size: usize, alternated: &Alternated, floor_name: &str) ->
 }
 
 /// The bare machine's way for such messages, and how the table calls it.
-fn floor(side: &mut Side, size: usize) -> anyhow::Result<(Box<dyn Carrier>, &'static str)> {
+pub(super) fn floor(
+    side: &mut Side,
+    size: usize,
+) -> anyhow::Result<(Box<dyn Carrier>, &'static str)> {
     let (variant, number) = (side.plan.variant, side.number);
     let buffers = || Buffers::new(size, variant.separate);
     if side.plan.path.is_network() {

@@ -4,6 +4,7 @@ mod alternate;
 mod asleep;
 mod idle;
 mod messages;
+mod rpc;
 mod threads;
 
 use super::figures::{Figures, Runs, Said};
@@ -23,6 +24,11 @@ pub(crate) fn all(side: &mut Side) -> anyhow::Result<()> {
         Test::Latency | Test::Rate | Test::Bandwidth => {
             for size in side.plan.sizes.clone() {
                 watched(side, |side| messages::measure(side, size))?;
+            }
+        }
+        Test::Rpc => {
+            for size in side.plan.sizes.clone() {
+                watched(side, |side| rpc::measure(side, size))?;
             }
         }
         Test::Threads | Test::Streams => {
