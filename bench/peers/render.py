@@ -5,6 +5,7 @@ import sys
 import textwrap
 from dataclasses import dataclass
 
+import section
 from figures import Figures
 from install import HERE, ROOT, VENV
 
@@ -114,7 +115,7 @@ def render():
         parts += [f"## {table.title}", textwrap.fill(table.text, 120)]
         parts.append(hand_over(figures, table) if table.test == "hand" else ratios(figures, table))
         parts += [plots[table.metric]] if table.test == "copies" and table.metric in plots else []
-    parts += [longest_waits(figures), idle_and_start(figures), calls(figures), where_better(figures)]
+    parts += [longest_waits(figures), idle_and_start(figures), calls(figures), section.applications(), where_better(figures)]
     parts += [not_measured(figures), method(figures)]
     DOCUMENT.write_text("\n\n".join(part for part in parts if part) + "\n")
     print(f"wrote {DOCUMENT.relative_to(ROOT)}")

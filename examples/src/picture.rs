@@ -1,0 +1,33 @@
+//! Pictures as PNG files.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use crate::Result;
+
+/// Writes a picture: three bytes a pixel (red, green, blue, as screens expect them), row by row from the top.
+///
+/// # Errors
+///
+/// A sentence that names the file, if it cannot be written or `pixels` is not a picture of that size.
+pub fn write_png(file: &Path, width: u32, height: u32, pixels: &[u8]) -> Result<()> {
+    encode(file, width, height, pixels)
+        .map_err(|cause| format!("cannot write {}: {cause}", file.display()).into())
+}
+
+fn encode(
+    file: &Path,
+    width: u32,
+    height: u32,
+    pixels: &[u8],
+) -> std::result::Result<(), png::EncodingError> {
+    let mut encoder = png::Encoder::new(BufWriter::new(File::create(file)?), width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::High);
+    encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()
+}
