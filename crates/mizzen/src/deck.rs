@@ -1,17 +1,21 @@
 //! A process's handle on its job.
 
 use core::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::address::MailboxRef;
-use crate::error::{ArenaError, BindError, FetchError, JoinError, MailboxError};
+use crate::error::{ArenaError, BindError, Error, FetchError, JoinError, MailboxError};
 use crate::host;
+use crate::lock::lock;
 use crate::mailbox::Mailbox;
 use crate::memory::Lent;
 use crate::message::Plain;
+use crate::pool::Agent;
 use crate::process::post::Until;
 use crate::process::{Handle, Neighbours};
 use crate::rank::{Incarnation, Rank};
+use crate::rpc::Service;
 use crate::scope::Scope;
 use crate::tasks::{Task, without_place};
 
@@ -25,6 +29,13 @@ use crate::tasks::{Task, without_place};
 #[derive(Clone)]
 pub struct Deck {
     pub(crate) process: Handle,
+    kept: Arc<Kept>,
+}
+
+/// What all clones of a `Deck` hold together: services of the runtime itself, which end with the last of them.
+#[derive(Default)]
+struct Kept {
+    pool: Mutex<Option<(Arc<Agent>, Service)>>,
 }
 
 impl Deck {
@@ -38,9 +49,26 @@ impl Deck {
     ///
     /// [`JoinError`] if the launcher's agent cannot be understood, or this process has joined before.
     pub fn join() -> Result<Self, JoinError> {
-        host::join().map(|process| Self {
-            process: Handle::new(process),
-        })
+        host::join().map(|process| Self::new(Handle::new(process)))
+    }
+
+    pub(crate) fn new(process: Handle) -> Self {
+        Self {
+            process,
+            kept: Arc::default(),
+        }
+    }
+
+    /// What others ask for items of this process's maps; from the first map on.
+    pub(crate) fn pool_agent(&self) -> Result<Arc<Agent>, Error> {
+        let mut pool = lock(&self.kept.pool);
+        if let Some((agent, _)) = &*pool {
+            return Ok(Arc::clone(agent));
+        }
+        let agent = Arc::new(Agent::default());
+        let service = agent.serve(&self.process)?;
+        *pool = Some((Arc::clone(&agent), service));
+        Ok(agent)
     }
 
     /// This process's number in the job, from 0.

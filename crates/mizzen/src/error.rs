@@ -37,6 +37,9 @@ pub enum Error {
     /// Calling a service.
     #[error(transparent)]
     Call(#[from] crate::rpc::CallError),
+    /// A map over all processes.
+    #[error(transparent)]
+    Pool(#[from] crate::pool::PoolError),
     /// An error of the program itself.
     #[error("{0}")]
     Program(Box<dyn std::error::Error + Send + Sync>),

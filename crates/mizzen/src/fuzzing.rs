@@ -74,9 +74,7 @@ impl Victim {
         let me = ProcessId::new(Rank(0), Incarnation(0));
         let process = Process::new(me, 2, "local".into(), Memory::Heap, Neighbours::None)
             .expect("heap memory");
-        let deck = Deck {
-            process: Handle::new(Arc::clone(&process)),
-        };
+        let deck = Deck::new(Handle::new(Arc::clone(&process)));
         let mailbox = deck.mailbox().expect("the first mailbox");
         let core = process.all_mailboxes().remove(0);
         let shared = Ring::heap(LANE);

@@ -48,9 +48,7 @@ pub fn local<T: Send>(size: u32, body: impl Fn(Deck) -> Result<T> + Sync) -> Res
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .push(Arc::downgrade(&process));
-        decks.push(Deck {
-            process: Handle::new(process),
-        });
+        decks.push(Deck::new(Handle::new(process)));
     }
     run_ranks(decks, body, |gone| universe.tell_all(gone))
 }
@@ -86,9 +84,7 @@ pub fn local_over_tcp<T: Send>(
         all.push(networks.locator());
         let _ = process.networks.set(networks);
         places.push(place);
-        decks.push(Deck {
-            process: Handle::new(process),
-        });
+        decks.push(Deck::new(Handle::new(process)));
     }
     let _ = locators.set(all);
     run_ranks(decks, body, |gone| {

@@ -39,6 +39,7 @@ pub struct Client<A: ?Sized, R> {
     session: u32,
     inbox: Mailbox,
     path: Option<Path>,
+    patience: Duration,
     calls: Calls,
     _types: PhantomData<fn(&A) -> R>,
 }
@@ -83,6 +84,7 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
             session: SESSIONS.fetch_add(1, Ordering::Relaxed) % Header::SESSIONS,
             inbox: Mailbox::new(process.clone(), process.open_mailbox()?),
             path: None,
+            patience: Deck::FETCH_PATIENCE,
             calls: Calls::default(),
             _types: PhantomData,
         })
@@ -106,7 +108,9 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     ///
     /// [`MailboxError`](crate::MailboxError) if the process has as many mailboxes as it may.
     pub fn again(&self) -> Result<Self, Error> {
-        Self::new(self.inbox.process(), self.target.clone())
+        let mut again = Self::new(self.inbox.process(), self.target.clone())?;
+        again.patience = self.patience;
+        Ok(again)
     }
 
     /// Calls, and waits for the result.
@@ -323,6 +327,12 @@ impl<A: ?Sized, R> Client<A, R> {
         posted
     }
 
+    /// How long a call waits for somebody to serve the name, if nobody does yet. Without it:
+    /// [`Deck::FETCH_PATIENCE`](crate::Deck::FETCH_PATIENCE).
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
     /// The process that is called, once the service was found.
     #[must_use]
     pub fn rank(&self) -> Option<Rank> {
@@ -366,7 +376,7 @@ impl<A: ?Sized, R> Client<A, R> {
     #[cold]
     fn find(&mut self) -> Result<(), CallError> {
         let process = self.inbox.process().clone();
-        let patience = Deck::FETCH_PATIENCE;
+        let patience = self.patience;
         let (found, rank) = match &self.target {
             Target::Any(name) => (find::of_any(&process, name, patience), None),
             Target::At(name, rank) => {

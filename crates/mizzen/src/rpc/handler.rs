@@ -161,7 +161,7 @@ fn refuse(session: &Session, call: u64, error: &UnpackError) {
 }
 
 /// What a panic said.
-fn words_of(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn words_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("without words").to_owned()

@@ -29,6 +29,7 @@ mod wire;
 pub use client::{Call, Client};
 pub use error::CallError;
 pub use handler::is_cancelled;
+pub(crate) use handler::words_of;
 pub use request::{Reply, Request};
 pub use service::Service;
 
@@ -74,8 +75,7 @@ impl Deck {
         A: DeserializeOwned + 'static,
         R: Serialize + 'static,
     {
-        let handler = handler::Plain(function, PhantomData);
-        Service::start(&self.process, name, handler)
+        Service::of_function(&self.process, name, function)
     }
 
     /// Serves an async function: a call that waits costs no worker. One that nobody waits for any more ends where it awaits.

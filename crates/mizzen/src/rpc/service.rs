@@ -1,22 +1,25 @@
 //! What is served: its mailbox, who is served, and what does the work.
 
 use core::fmt;
+use core::marker::PhantomData;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mizzen_lane::SHORT_MAX;
+use mizzen_lane::{SHORT_MAX, Watch};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::find;
-use super::handler::Handler;
+use super::handler::{Handler, Plain};
 use super::request::{Asked, Body, open};
 use super::session::Session;
 use super::wire::{HEADER, Header, Kind};
 use crate::address::MailboxRef;
 use crate::error::{Error, RetrieveError};
 use crate::lock::{lock, try_lock};
-use crate::mailbox::{Core, Mailbox, Next};
+use crate::mailbox::{Mailbox, Next};
 use crate::process::{Handle, Process};
 use crate::rank::ProcessId;
 use crate::tasks::{Seat, Source};
@@ -32,6 +35,19 @@ pub struct Service {
 }
 
 impl Service {
+    /// Serves a function from arguments to a result.
+    pub(crate) fn of_function<A, R>(
+        process: &Handle,
+        name: &str,
+        function: impl Fn(A) -> R + Send + Sync + 'static,
+    ) -> Result<Self, Error>
+    where
+        A: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+    {
+        Self::start(process, name, Plain(function, PhantomData))
+    }
+
     pub(super) fn start(
         process: &Handle,
         name: &str,
@@ -40,9 +56,8 @@ impl Service {
         let mailbox = Mailbox::new(process.clone(), process.open_mailbox()?);
         let (address, full_address) = (mailbox.address(), mailbox.full_address());
         let served = Arc::new(Served {
-            core: Arc::clone(mailbox.core()),
             desk: Mutex::new(Desk {
-                mailbox,
+                mailbox: Some(mailbox),
                 sessions: HashMap::new(),
                 last: None,
             }),
@@ -79,11 +94,14 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.process.crew().remove_source(&self.source);
         let mut desk = lock(&self.served.desk);
-        find::withdraw(&self.process, &self.name, desk.mailbox.full_address());
+        find::withdraw(&self.process, &self.name, self.address.full_address());
         for (_, session) in desk.sessions.drain() {
             session.say(0, Kind::Stopped);
         }
         desk.last = None;
+        let mailbox = desk.mailbox.take();
+        drop(desk);
+        drop(mailbox);
     }
 }
 
@@ -97,7 +115,6 @@ impl fmt::Debug for Service {
 
 /// A service as workers see it.
 struct Served {
-    core: Arc<Core>,
     desk: Mutex<Desk>,
     handler: Box<dyn Handler>,
     pace: Pace,
@@ -105,7 +122,8 @@ struct Served {
 
 /// Where requests are taken.
 struct Desk {
-    mailbox: Mailbox,
+    /// None when the service has ended: workers may still hold what they looked at.
+    mailbox: Option<Mailbox>,
     sessions: HashMap<(ProcessId, u32), Arc<Session>>,
     /// Who asked last: most likely it asks next.
     last: Option<((ProcessId, u32), Arc<Session>)>,
@@ -120,7 +138,8 @@ impl Desk {
         slot: &'a mut [u8; SHORT_MAX],
     ) -> Option<Asked<'a>> {
         let (key, header, body) = loop {
-            let next = match self.mailbox.try_take(slot)? {
+            let mailbox = self.mailbox.as_ref()?;
+            let next = match mailbox.try_take(slot)? {
                 Ok(next) => next,
                 Err(RetrieveError::PeerGone(gone)) => {
                     self.last = None;
@@ -134,7 +153,7 @@ impl Desk {
                 Next::Short { len, .. } => len,
                 Next::Other(_) => 0,
             };
-            let Some((source, header, body)) = open(&self.mailbox, next, &slot[..]) else {
+            let Some((source, header, body)) = open(mailbox, next, &slot[..]) else {
                 continue;
             };
             let key = (source, header.session);
@@ -216,6 +235,15 @@ impl Desk {
     }
 }
 
+impl Served {
+    /// The watch of a mailbox that is closed may be another's already.
+    fn change_watch(&self, change: impl FnOnce(&Watch)) {
+        if let Some(mailbox) = &lock(&self.desk).mailbox {
+            change(&mailbox.core().watch);
+        }
+    }
+}
+
 impl Source for Served {
     #[inline]
     fn look(&self, process: &Arc<Process>, seat: &Seat) -> bool {
@@ -236,19 +264,23 @@ impl Source for Served {
 
     #[inline]
     fn is_likely(&self) -> bool {
-        try_lock(&self.desk).is_some_and(|desk| desk.mailbox.is_likely())
+        try_lock(&self.desk)
+            .is_some_and(|desk| desk.mailbox.as_ref().is_some_and(Mailbox::is_likely))
     }
 
     fn watch(&self, bell: u32) {
-        self.core.watch.announce_sleep(bell);
+        self.change_watch(|watch| watch.announce_sleep(bell));
     }
 
     fn is_ready(&self, _: &Arc<Process>) -> bool {
-        lock(&self.desk).mailbox.is_ready()
+        lock(&self.desk)
+            .mailbox
+            .as_ref()
+            .is_some_and(Mailbox::is_ready)
     }
 
     fn unwatch(&self) {
-        self.core.watch.announce_awake();
+        self.change_watch(Watch::announce_awake);
     }
 }
 

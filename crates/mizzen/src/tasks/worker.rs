@@ -237,6 +237,9 @@ impl Seat {
     /// Waits until it is called. `false`: it was not needed for long, and ends.
     fn park(&self) -> bool {
         self.step_aside();
+        // What has ended is not to be held while it waits.
+        self.sources.take();
+        self.version.set(0);
         self.crew.park(&self.parked);
         // What came after the last look is seen to by the watcher; if there is none, by whom it calls.
         self.crew.call_somebody();

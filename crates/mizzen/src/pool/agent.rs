@@ -1,0 +1,151 @@
+//! The service by which others ask for items and deliver results. It lives as long as the process is in its job, so that who
+//! comes late learns what is over.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+use crate::error::Error;
+use crate::lock::lock;
+use crate::process::Handle;
+use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::rpc::Service;
+
+/// The name of the service.
+pub(super) const SERVICE: &str = "mizzen pool";
+
+/// Which map: its name, and how many of that name were before.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct MapId {
+    name: String,
+    number: u32,
+}
+
+/// What one process wants of another.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Ask {
+    /// Up to so many items to run.
+    Items {
+        map: MapId,
+        want: u32,
+        rank: u32,
+        incarnation: u32,
+    },
+    /// The result of an item, or why there is none.
+    Result {
+        map: MapId,
+        rank: u32,
+        index: u64,
+        result: Result<ByteBuf, String>,
+    },
+}
+
+/// What it gets.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// These items; none if there are none now.
+    Items(Vec<(u64, ByteBuf)>),
+    /// The process has not begun with that map.
+    NotYet,
+    /// All its items have results, or nobody wants them any more.
+    Finished,
+    /// Thanks for the result.
+    Noted,
+}
+
+impl Ask {
+    pub(super) fn items(map: &MapId, want: usize, process: ProcessId) -> Self {
+        Self::Items {
+            map: map.clone(),
+            want: u32::try_from(want).unwrap_or(u32::MAX),
+            rank: process.rank.0,
+            incarnation: process.incarnation.0,
+        }
+    }
+}
+
+/// The items of one map, as others see them.
+pub(super) trait Lender: Send + Sync {
+    /// Gives away up to `want` items.
+    fn lend(&self, to: ProcessId, want: usize, size: u32) -> Vec<(u64, Vec<u8>)>;
+    fn deliver(&self, from: Rank, index: u64, result: Result<Vec<u8>, String>);
+    fn is_finished(&self) -> bool;
+}
+
+/// What a process knows of its maps.
+#[derive(Default)]
+pub(crate) struct Agent {
+    maps: Mutex<Maps>,
+}
+
+#[derive(Default)]
+struct Maps {
+    open: HashMap<MapId, Arc<dyn Lender>>,
+    /// How many maps of each name were begun.
+    begun: HashMap<String, u32>,
+}
+
+impl Agent {
+    /// Answers to others from now on.
+    pub(crate) fn serve(self: &Arc<Self>, process: &Handle) -> Result<Service, Error> {
+        let (agent, size) = (Arc::clone(self), process.size);
+        Service::of_function(process, SERVICE, move |ask: Ask| agent.answer(ask, size))
+    }
+
+    /// Begins a map.
+    pub(super) fn open(&self, name: &str, lender: Arc<dyn Lender>) -> MapId {
+        let mut maps = lock(&self.maps);
+        let begun = maps.begun.entry(name.to_owned()).or_default();
+        let map = MapId {
+            name: name.to_owned(),
+            number: *begun,
+        };
+        *begun += 1;
+        maps.open.insert(map.clone(), lender);
+        map
+    }
+
+    /// Ends a map: whoever asks learns that it is finished.
+    pub(super) fn close(&self, map: &MapId) {
+        lock(&self.maps).open.remove(map);
+    }
+
+    fn answer(&self, ask: Ask, size: u32) -> Answer {
+        let (Ask::Items { map, .. } | Ask::Result { map, .. }) = &ask;
+        let lender = {
+            let maps = lock(&self.maps);
+            match maps.open.get(map) {
+                Some(lender) => Arc::clone(lender),
+                None if maps.begun.get(&map.name).is_some_and(|n| *n > map.number) => {
+                    return Answer::Finished;
+                }
+                None => return Answer::NotYet,
+            }
+        };
+        match ask {
+            Ask::Items { .. } if lender.is_finished() => Answer::Finished,
+            Ask::Items {
+                want,
+                rank,
+                incarnation,
+                ..
+            } => {
+                let to = ProcessId::new(Rank(rank), Incarnation(incarnation));
+                let items = lender.lend(to, want as usize, size);
+                let items = items.into_iter();
+                Answer::Items(items.map(|(index, item)| (index, item.into())).collect())
+            }
+            Ask::Result {
+                rank,
+                index,
+                result,
+                ..
+            } => {
+                lender.deliver(Rank(rank), index, result.map(ByteBuf::into_vec));
+                Answer::Noted
+            }
+        }
+    }
+}

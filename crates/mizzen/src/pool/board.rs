@@ -1,0 +1,314 @@
+//! The items of one map in one process: waiting, given away, taken over, done.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::agent::Lender;
+use super::report::{PoolError, Report};
+use crate::error::Gone;
+use crate::lock::lock;
+use crate::rank::{ProcessId, Rank};
+
+/// What a thread has to do next.
+pub(super) enum Work<T> {
+    /// One of our own items.
+    Own(usize, T),
+    /// An item of another process.
+    Foreign(Foreign),
+    /// Nothing will come any more.
+    Over,
+}
+
+/// An item of another process, taken over.
+pub(super) struct Foreign {
+    pub(super) owner: Rank,
+    pub(super) index: u64,
+    pub(super) item: Vec<u8>,
+}
+
+/// A result on its way to the thread that takes them.
+pub(super) enum Arrived<R> {
+    /// Of an item that was run here.
+    Here(R),
+    /// Of one that was run elsewhere.
+    Packed(Vec<u8>),
+    Failed(PoolError),
+}
+
+/// The items of one map in one process.
+pub(super) struct Board<T, R> {
+    state: Mutex<State<T, R>>,
+    /// There is work, or the end of it.
+    work: Condvar,
+    /// There is something for the calling thread.
+    news: Condvar,
+}
+
+struct State<T, R> {
+    waiting: VecDeque<(usize, Item<T>)>,
+    given: HashMap<u64, Given>,
+    foreign: VecDeque<Foreign>,
+    arrived: VecDeque<(usize, Arrived<R>)>,
+    /// Which items have results.
+    done: Vec<bool>,
+    left: usize,
+    /// Items of others that threads of ours run just now.
+    running: usize,
+    /// Processes that get nothing any more.
+    gone: HashSet<ProcessId>,
+    /// No more work will come.
+    over: bool,
+    report: Report,
+}
+
+enum Item<T> {
+    Here(T),
+    Packed(Vec<u8>),
+}
+
+/// An item that another process has.
+struct Given {
+    to: ProcessId,
+    item: Vec<u8>,
+}
+
+impl<T, R> Board<T, R> {
+    pub(super) fn new(items: impl IntoIterator<Item = T>) -> Self {
+        let items = items.into_iter().map(Item::Here);
+        let waiting: VecDeque<_> = items.enumerate().collect();
+        let left = waiting.len();
+        Self {
+            state: Mutex::new(State {
+                waiting,
+                given: HashMap::new(),
+                foreign: VecDeque::new(),
+                arrived: VecDeque::new(),
+                done: vec![false; left],
+                left,
+                running: 0,
+                gone: HashSet::new(),
+                over: false,
+                report: Report::default(),
+            }),
+            work: Condvar::new(),
+            news: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T, R>> {
+        lock(&self.state)
+    }
+
+    /// Items without a result.
+    pub(super) fn left(&self) -> usize {
+        self.state().left
+    }
+
+    /// Whether no item of another process is being run here, and no result waits to be taken.
+    pub(super) fn is_settled(&self) -> bool {
+        let state = self.state();
+        state.running == 0 && state.arrived.is_empty()
+    }
+
+    /// Items that no thread of ours has begun.
+    pub(super) fn waiting_here(&self) -> usize {
+        let state = self.state();
+        state.waiting.len() + state.foreign.len()
+    }
+
+    /// Items were taken over.
+    pub(super) fn take_over(&self, foreign: impl IntoIterator<Item = Foreign>) {
+        self.state().foreign.extend(foreign);
+        self.work.notify_all();
+    }
+
+    /// A result of one of our items. One that is there already is dropped.
+    pub(super) fn finish(&self, index: usize, ran: Rank, result: Arrived<R>) {
+        let mut state = self.state();
+        match state.done.get_mut(index) {
+            Some(done) if !*done => *done = true,
+            Some(_) => {
+                state.report.dropped += 1;
+                return;
+            }
+            // Not one of ours: nonsense.
+            None => return,
+        }
+        state.given.remove(&(index as u64));
+        state.left -= 1;
+        *state.report.by_rank.entry(ran).or_default() += 1;
+        state.arrived.push_back((index, result));
+        self.news.notify_one();
+    }
+
+    /// An item of another process was run here.
+    pub(super) fn note_helped(&self) {
+        let mut state = self.state();
+        state.report.helped += 1;
+        state.running -= 1;
+        self.news.notify_one();
+    }
+
+    /// Results since the last call; waits for some, at most as long as said.
+    pub(super) fn arrived(&self, patience: Duration) -> VecDeque<(usize, Arrived<R>)> {
+        let mut state = self.state();
+        if state.arrived.is_empty() && !patience.is_zero() {
+            let waited = self.news.wait_timeout(state, patience);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        core::mem::take(&mut state.arrived)
+    }
+
+    /// A process is gone: what it had is run again, and what was taken over from it is not wanted any more.
+    pub(super) fn lose(&self, gone: Gone) {
+        let mut state = self.state();
+        state.gone.insert(gone.process());
+        state.foreign.retain(|item| item.owner != gone.rank());
+        let had = |given: &Given| given.to == gone.process();
+        let indices: Vec<u64> = state
+            .given
+            .iter()
+            .filter_map(|(index, given)| had(given).then_some(*index))
+            .collect();
+        if indices.is_empty() {
+            return;
+        }
+        state.report.lost.push(gone);
+        state.report.rerun += indices.len();
+        for index in indices {
+            if let Some(given) = state.given.remove(&index) {
+                let item = Item::Packed(given.item);
+                state.waiting.push_front((index as usize, item));
+            }
+        }
+        self.work.notify_all();
+    }
+
+    /// What was taken over from a process is not wanted any more.
+    pub(super) fn forget(&self, owner: Rank) {
+        self.state().foreign.retain(|item| item.owner != owner);
+    }
+
+    /// What is not begun is left undone.
+    pub(super) fn cancel(&self) {
+        let mut state = self.state();
+        state.report.cancelled = state.left > 0;
+        state.waiting.clear();
+        state.given.clear();
+        state.left = 0;
+        // Late results find no item.
+        state.done.clear();
+        state.arrived.clear();
+    }
+
+    /// Threads end when they have done what is here.
+    pub(super) fn end(&self) {
+        self.state().over = true;
+        self.work.notify_all();
+    }
+
+    pub(super) fn report(&self) -> Report {
+        self.state().report.clone()
+    }
+}
+
+impl<T: DeserializeOwned, R> Board<T, R> {
+    /// What a thread shall do next; waits for it.
+    pub(super) fn next(&self) -> Work<T> {
+        let mut state = self.state();
+        loop {
+            // One's own first: they need no way.
+            if let Some((index, item)) = state.waiting.pop_front() {
+                match item {
+                    Item::Here(item) => return Work::Own(index, item),
+                    Item::Packed(bytes) => match postcard::from_bytes(&bytes) {
+                        Ok(item) => return Work::Own(index, item),
+                        Err(error) => {
+                            drop(state);
+                            let failed = encoding(index, error);
+                            self.finish(index, Rank(0), Arrived::Failed(failed));
+                            state = self.state();
+                            continue;
+                        }
+                    },
+                }
+            }
+            if let Some(foreign) = state.foreign.pop_front() {
+                state.running += 1;
+                return Work::Foreign(foreign);
+            }
+            if state.over {
+                return Work::Over;
+            }
+            // The calling thread fetches more, if there are any.
+            self.news.notify_one();
+            state = self
+                .work
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+pub(super) fn encoding(index: usize, error: postcard::Error) -> PoolError {
+    PoolError::Encoding {
+        index,
+        cause: error.to_string(),
+    }
+}
+
+impl<T: Serialize + Send, R: Send> Lender for Board<T, R> {
+    fn lend(&self, to: ProcessId, want: usize, size: u32) -> Vec<(u64, Vec<u8>)> {
+        let mut state = self.state();
+        if state.gone.contains(&to) {
+            return Vec::new();
+        }
+        // A share of what is left, so that all end at about the same time; from the end that our own threads come to last.
+        let share = state.waiting.len().div_ceil(2 * size as usize);
+        let mut lent = Vec::new();
+        for _ in 0..want.min(share) {
+            let Some((index, item)) = state.waiting.pop_back() else {
+                break;
+            };
+            let item = match item {
+                Item::Packed(item) => item,
+                Item::Here(value) => match postcard::to_allocvec(&value) {
+                    Ok(item) => item,
+                    Err(_) => {
+                        // It cannot travel: it is run here.
+                        state.waiting.push_front((index, Item::Here(value)));
+                        break;
+                    }
+                },
+            };
+            let index = index as u64;
+            let copy = item.clone();
+            state.given.insert(index, Given { to, item });
+            lent.push((index, copy));
+        }
+        lent
+    }
+
+    fn deliver(&self, from: Rank, index: u64, result: Result<Vec<u8>, String>) {
+        let Ok(index) = usize::try_from(index) else {
+            return;
+        };
+        let result = match result {
+            Ok(bytes) => Arrived::Packed(bytes),
+            Err(message) => Arrived::Failed(PoolError::Panicked {
+                index,
+                rank: from,
+                message,
+            }),
+        };
+        self.finish(index, from, result);
+    }
+
+    fn is_finished(&self) -> bool {
+        self.left() == 0
+    }
+}

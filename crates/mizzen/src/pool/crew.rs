@@ -1,0 +1,391 @@
+//! The threads that run items, and the calling thread, which fetches more, takes results and hears of losses.
+
+use core::ops::ControlFlow;
+use std::any::Any;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_bytes::ByteBuf;
+
+use super::Settings;
+use super::agent::{Answer, Ask, Lender, MapId, SERVICE};
+use super::board::{Arrived, Board, Foreign, Work, encoding};
+use super::progress::Progress;
+use super::report::{PoolError, Report};
+use crate::deck::Deck;
+use crate::error::{Error, RetrieveError};
+use crate::lock::lock;
+use crate::mailbox::Mailbox;
+use crate::rank::Rank;
+use crate::rpc::{Client, words_of};
+
+/// How much work a process takes over at once. Long beside the time that it takes to get it, also from a busy process that must
+/// first be given a core; short beside the time at the end in which others have nothing to do.
+const PORTION: Duration = Duration::from_millis(10);
+/// How long to wait for the others when none of them has anything: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_micros(200);
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+/// How long to wait for the service of a process that has not begun.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// How often to ask such a process again.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Runs one map.
+pub(super) fn run<T, R>(
+    deck: &Deck,
+    settings: &Settings,
+    items: impl IntoIterator<Item = T>,
+    function: &(impl Fn(T) -> R + Sync),
+    take: impl FnMut(usize, R) -> ControlFlow<()>,
+) -> Result<Report, Error>
+where
+    T: Serialize + DeserializeOwned + Send + 'static,
+    R: Serialize + DeserializeOwned + Send + 'static,
+{
+    let started = Instant::now();
+    let board = Arc::new(Board::new(items));
+    let agent = deck.pool_agent()?;
+    let map = agent.open(&settings.name, Arc::clone(&board) as Arc<dyn Lender>);
+    let bench = Bench {
+        deck,
+        board: &board,
+        map: &map,
+        function,
+        results: Mutex::default(),
+        cost: Cost::default(),
+    };
+    let outcome = std::thread::scope(|threads| {
+        for _ in 0..settings.threads {
+            threads.spawn(|| bench.work());
+        }
+        // Threads end with the map, also with one that failed.
+        let outcome = Caller::new(&bench, settings).and_then(|mut caller| caller.attend(take));
+        if outcome.is_err() {
+            board.cancel();
+        }
+        board.end();
+        outcome
+    });
+    agent.close(&map);
+    outcome?;
+    let mut report = board.report();
+    report.items = report.by_rank.values().sum();
+    report.time = started.elapsed();
+    Ok(report)
+}
+
+/// What the threads of one map share.
+struct Bench<'a, T, R, F> {
+    deck: &'a Deck,
+    board: &'a Board<T, R>,
+    map: &'a MapId,
+    function: &'a F,
+    /// The ways by which results go to their owners.
+    results: Mutex<HashMap<Rank, Client<Ask, Answer>>>,
+    cost: Cost,
+}
+
+impl<T, R, F> Bench<'_, T, R, F>
+where
+    T: Serialize + DeserializeOwned + Send,
+    R: Serialize + DeserializeOwned + Send,
+    F: Fn(T) -> R,
+{
+    /// One thread that runs items.
+    fn work(&self) {
+        let me = self.deck.rank();
+        loop {
+            match self.board.next() {
+                Work::Over => return,
+                Work::Own(index, item) => {
+                    let result = match self.run(item) {
+                        Ok(result) => Arrived::Here(result),
+                        Err(message) => Arrived::Failed(PoolError::Panicked {
+                            index,
+                            rank: me,
+                            message,
+                        }),
+                    };
+                    self.board.finish(index, me, result);
+                }
+                Work::Foreign(foreign) => self.run_foreign(foreign),
+            }
+        }
+    }
+
+    fn run(&self, item: T) -> Result<R, String> {
+        let started = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| (self.function)(item)));
+        self.cost.note(started.elapsed());
+        result.map_err(|panic: Box<dyn Any + Send>| words_of(&*panic))
+    }
+
+    fn run_foreign(&self, foreign: Foreign) {
+        let Foreign { owner, index, item } = foreign;
+        let result = match postcard::from_bytes(&item) {
+            Ok(item) => self.run(item),
+            Err(error) => Err(format!("it cannot be read there: {error}")),
+        };
+        let result = result.and_then(|result| {
+            let bytes = postcard::to_allocvec(&result);
+            bytes
+                .map(ByteBuf::from)
+                .map_err(|error| format!("its result cannot be sent: {error}"))
+        });
+        let ask = Ask::Result {
+            map: self.map.clone(),
+            rank: self.deck.rank().0,
+            index,
+            result,
+        };
+        if !self.send(owner, &ask) {
+            // Who is gone, or has ended its map early, does not want the rest either.
+            self.board.forget(owner);
+        }
+        self.board.note_helped();
+    }
+
+    fn send(&self, owner: Rank, result: &Ask) -> bool {
+        let mut results = lock(&self.results);
+        let client = match results.remove(&owner) {
+            Some(client) => Ok(client),
+            None => self.deck.client_at(owner, SERVICE),
+        };
+        let Ok(mut client) = client else {
+            return false;
+        };
+        client.set_patience(PATIENCE);
+        let sent = client.notify(result).is_ok();
+        if sent {
+            results.insert(owner, client);
+        }
+        sent
+    }
+}
+
+/// What an item takes here, about.
+#[derive(Default)]
+struct Cost {
+    nanoseconds: AtomicU64,
+}
+
+impl Cost {
+    fn note(&self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let known = self.nanoseconds.load(Ordering::Relaxed);
+        let next = match known {
+            0 => took,
+            // Threads that overwrite each other's values do no harm.
+            known => known - known / 16 + took / 16,
+        };
+        self.nanoseconds.store(next.max(1), Ordering::Relaxed);
+    }
+
+    /// How many items so many threads run in the time of a portion.
+    fn portion(&self, threads: usize) -> usize {
+        match self.nanoseconds.load(Ordering::Relaxed) {
+            0 => threads,
+            cost => {
+                let each = (PORTION.as_nanos() as u64 / cost).clamp(1, 1000);
+                each as usize * threads
+            }
+        }
+    }
+}
+
+/// What is known of another process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Other {
+    /// It may have items.
+    Open,
+    /// It has not begun; ask again then.
+    NotYet(Instant),
+    Finished,
+    Gone,
+}
+
+/// The calling thread.
+struct Caller<'a, T, R, F> {
+    bench: &'a Bench<'a, T, R, F>,
+    threads: usize,
+    /// Until when to help others.
+    until: Option<Instant>,
+    progress: Progress,
+    all: usize,
+    /// Tells of processes that are gone.
+    watch: Mailbox,
+    others: Vec<(Rank, Other)>,
+    clients: HashMap<Rank, Client<Ask, Answer>>,
+    /// Who had something the last time.
+    next: usize,
+    pause: Duration,
+}
+
+impl<'a, T, R, F> Caller<'a, T, R, F>
+where
+    T: Serialize + DeserializeOwned + Send,
+    R: Serialize + DeserializeOwned + Send,
+    F: Fn(T) -> R,
+{
+    fn new(bench: &'a Bench<'a, T, R, F>, settings: &Settings) -> Result<Self, Error> {
+        let (me, size) = (bench.deck.rank().0, bench.deck.size());
+        let watch = bench.deck.mailbox()?;
+        // Everybody begins with another one.
+        let others: Vec<_> = (1..size)
+            .map(|step| (Rank((me + step) % size), Other::Open))
+            .collect();
+        for (rank, _) in &others {
+            watch.depend_on(*rank);
+        }
+        Ok(Self {
+            bench,
+            threads: settings.threads,
+            until: settings.help_for.map(|time| Instant::now() + time),
+            progress: Progress::new(&settings.name, settings.progress),
+            all: bench.board.left(),
+            watch,
+            others,
+            clients: HashMap::new(),
+            next: 0,
+            pause: FIRST_PAUSE,
+        })
+    }
+
+    /// Takes results, and sees to it that the threads have work, until there is nothing more to do.
+    fn attend(&mut self, mut take: impl FnMut(usize, R) -> ControlFlow<()>) -> Result<(), Error> {
+        let board = self.bench.board;
+        loop {
+            self.hear_of_losses();
+            let fetched = self.fetch();
+            let patience = if fetched { Duration::ZERO } else { self.pause };
+            for (index, arrived) in board.arrived(patience) {
+                let result = match arrived {
+                    Arrived::Here(result) => result,
+                    Arrived::Packed(bytes) => postcard::from_bytes(&bytes)
+                        .map_err(|error| Error::Pool(encoding(index, error)))?,
+                    Arrived::Failed(error) => return Err(error.into()),
+                };
+                if take(index, result).is_break() {
+                    board.cancel();
+                    break;
+                }
+            }
+            let left = board.left();
+            self.progress.show(self.all.saturating_sub(left), self.all);
+            if left == 0 && board.is_settled() && board.waiting_here() == 0 && self.may_go() {
+                self.progress.end();
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether nobody needs this process any more. One that has no items waits for those who have not begun: they may have
+    /// some.
+    fn may_go(&self) -> bool {
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return true;
+        }
+        self.others.iter().all(|(_, other)| match other {
+            Other::Finished | Other::Gone => true,
+            Other::NotYet(_) => self.all > 0,
+            Other::Open => false,
+        })
+    }
+
+    /// What the dead had is run again.
+    fn hear_of_losses(&mut self) {
+        loop {
+            match self.watch.try_retrieve() {
+                Err(RetrieveError::PeerGone(gone)) => {
+                    self.bench.board.lose(gone);
+                    self.clients.remove(&gone.rank());
+                    let now = Instant::now();
+                    for (rank, other) in &mut self.others {
+                        if *rank == gone.rank() {
+                            // One that died may be started again; one that left is not.
+                            *other = if gone.is_failure() {
+                                Other::NotYet(now + ASK_AGAIN)
+                            } else {
+                                Other::Gone
+                            };
+                        }
+                    }
+                }
+                Ok(Some(_)) => (),
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Asks others for items, if ours do not last long. `false` if nobody has any, or none are needed.
+    fn fetch(&mut self) -> bool {
+        let board = self.bench.board;
+        let portion = self.bench.cost.portion(self.threads);
+        if board.waiting_here() > portion / 2
+            || self.until.is_some_and(|until| Instant::now() >= until)
+        {
+            self.pause = FIRST_PAUSE;
+            return false;
+        }
+        let count = self.others.len();
+        for step in 0..count {
+            let index = (self.next + step) % count;
+            let (rank, other) = self.others[index];
+            let ask = match other {
+                Other::Open => true,
+                Other::NotYet(when) => Instant::now() >= when,
+                Other::Finished | Other::Gone => false,
+            };
+            if !ask {
+                continue;
+            }
+            match self.ask(rank, portion) {
+                Some(Answer::Items(items)) => {
+                    self.others[index].1 = Other::Open;
+                    if items.is_empty() {
+                        continue;
+                    }
+                    let items = items.into_iter().map(|(index, item)| Foreign {
+                        owner: rank,
+                        index,
+                        item: item.into_vec(),
+                    });
+                    board.take_over(items);
+                    self.next = index;
+                    self.pause = FIRST_PAUSE;
+                    return true;
+                }
+                Some(Answer::Finished) => {
+                    self.others[index].1 = Other::Finished;
+                    board.forget(rank);
+                }
+                _ => self.others[index].1 = Other::NotYet(Instant::now() + ASK_AGAIN),
+            }
+        }
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        false
+    }
+
+    fn ask(&mut self, rank: Rank, want: usize) -> Option<Answer> {
+        let deck = self.bench.deck;
+        let mut client = match self.clients.remove(&rank) {
+            Some(client) => client,
+            None => deck.client_at(rank, SERVICE).ok()?,
+        };
+        client.set_patience(PATIENCE);
+        let ask = Ask::items(self.bench.map, want, deck.process.id);
+        match client.call(&ask) {
+            Ok(answer) => {
+                self.clients.insert(rank, client);
+                Some(answer)
+            }
+            // It does not serve yet, or any more. Of its loss we hear elsewhere.
+            Err(_) => None,
+        }
+    }
+}
