@@ -206,6 +206,9 @@ enum Other {
     /// It has not begun; ask again then.
     NotYet(Instant),
     Finished,
+    /// It died, and may have been started again; ask again then. Nobody waits for that.
+    Lost(Instant),
+    /// It left.
     Gone,
 }
 
@@ -291,7 +294,7 @@ where
             return true;
         }
         self.others.iter().all(|(_, other)| match other {
-            Other::Finished | Other::Gone => true,
+            Other::Finished | Other::Lost(_) | Other::Gone => true,
             Other::NotYet(_) => self.all > 0,
             Other::Open => false,
         })
@@ -307,9 +310,8 @@ where
                     let now = Instant::now();
                     for (rank, other) in &mut self.others {
                         if *rank == gone.rank() {
-                            // One that died may be started again; one that left is not.
                             *other = if gone.is_failure() {
-                                Other::NotYet(now + ASK_AGAIN)
+                                Other::Lost(now + ASK_AGAIN)
                             } else {
                                 Other::Gone
                             };
@@ -338,7 +340,7 @@ where
             let (rank, other) = self.others[index];
             let ask = match other {
                 Other::Open => true,
-                Other::NotYet(when) => Instant::now() >= when,
+                Other::NotYet(when) | Other::Lost(when) => Instant::now() >= when,
                 Other::Finished | Other::Gone => false,
             };
             if !ask {
@@ -364,7 +366,13 @@ where
                     self.others[index].1 = Other::Finished;
                     board.forget(rank);
                 }
-                _ => self.others[index].1 = Other::NotYet(Instant::now() + ASK_AGAIN),
+                _ => {
+                    let again = Instant::now() + ASK_AGAIN;
+                    self.others[index].1 = match other {
+                        Other::Lost(_) => Other::Lost(again),
+                        _ => Other::NotYet(again),
+                    };
+                }
             }
         }
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
