@@ -1,7 +1,9 @@
 //! A process's handle on its job.
 
 use core::fmt;
-use std::sync::{Arc, Mutex};
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use crate::address::MailboxRef;
@@ -11,9 +13,10 @@ use crate::lock::lock;
 use crate::mailbox::Mailbox;
 use crate::memory::Lent;
 use crate::message::Plain;
+use crate::mobile::{Harbour, Mobile};
 use crate::pool::Agent;
 use crate::process::post::Until;
-use crate::process::{Handle, Neighbours};
+use crate::process::{Handle, Neighbours, Process};
 use crate::rank::{Incarnation, Rank};
 use crate::rpc::Service;
 use crate::scope::Scope;
@@ -36,6 +39,27 @@ pub struct Deck {
 #[derive(Default)]
 struct Kept {
     pool: Mutex<Option<(Arc<Agent>, Service)>>,
+    /// Where mobile tasks run, by their kind.
+    harbours: Mutex<HashMap<TypeId, KeptHarbour>>,
+}
+
+/// A `Harbour<T>`, and the service that others send tasks to.
+type KeptHarbour = (Arc<dyn Any + Send + Sync>, Service);
+
+/// A `Deck` that does not keep the process in its job.
+pub(crate) struct WeakDeck {
+    process: Weak<Process>,
+    kept: Weak<Kept>,
+}
+
+impl WeakDeck {
+    /// The `Deck`, if the program has one.
+    pub(crate) fn upgrade(&self) -> Option<Deck> {
+        Some(Deck {
+            kept: self.kept.upgrade()?,
+            process: Handle::new(self.process.upgrade()?),
+        })
+    }
 }
 
 impl Deck {
@@ -57,6 +81,25 @@ impl Deck {
             process,
             kept: Arc::default(),
         }
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakDeck {
+        WeakDeck {
+            process: Arc::downgrade(&self.process),
+            kept: Arc::downgrade(&self.kept),
+        }
+    }
+
+    /// Where mobile tasks of a kind run in this process; from the first use on.
+    pub(crate) fn harbour<T: Mobile>(&self) -> Result<Arc<Harbour<T>>, Error> {
+        let mut harbours = lock(&self.kept.harbours);
+        let known = harbours.get(&TypeId::of::<T>());
+        if let Some(Ok(harbour)) = known.map(|(any, _)| Arc::clone(any).downcast()) {
+            return Ok(harbour);
+        }
+        let (harbour, service) = Harbour::<T>::open(self)?;
+        harbours.insert(TypeId::of::<T>(), (Arc::clone(&harbour) as _, service));
+        Ok(harbour)
     }
 
     /// What others ask for items of this process's maps; from the first map on.

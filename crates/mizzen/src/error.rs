@@ -40,6 +40,9 @@ pub enum Error {
     /// A map over all processes.
     #[error(transparent)]
     Pool(#[from] crate::pool::PoolError),
+    /// A mobile task.
+    #[error(transparent)]
+    Journey(#[from] crate::mobile::JourneyError),
     /// An error of the program itself.
     #[error("{0}")]
     Program(Box<dyn std::error::Error + Send + Sync>),

@@ -327,6 +327,11 @@ impl<A: ?Sized, R> Client<A, R> {
         posted
     }
 
+    /// Which life of which process is called, once the service was found.
+    pub(crate) fn server(&self) -> Option<ProcessId> {
+        self.path.as_ref().map(|path| path.server)
+    }
+
     /// How long a call waits for somebody to serve the name, if nobody does yet. Without it:
     /// [`Deck::FETCH_PATIENCE`](crate::Deck::FETCH_PATIENCE).
     pub fn set_patience(&mut self, patience: Duration) {

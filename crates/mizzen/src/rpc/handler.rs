@@ -13,12 +13,15 @@ use serde::de::DeserializeOwned;
 use super::request::{Asked, Request};
 use super::session::Session;
 use super::wire::Kind;
-use crate::error::UnpackError;
+use crate::error::{Gone, UnpackError};
 use crate::tasks::{Crew, Seat, catch_panics, with_seat};
 
 /// What carries out calls.
 pub(super) trait Handler: Send + Sync {
     fn handle(&self, asked: Asked<'_>);
+
+    /// A process on which the service depends is gone.
+    fn lost(&self, _: Gone) {}
 }
 
 thread_local! {
@@ -79,6 +82,19 @@ where
             _ => (),
         }
         session.end(call);
+    }
+}
+
+/// Another handler, and a function that is told of losses.
+pub(super) struct Watching<H, L>(pub(super) H, pub(super) L);
+
+impl<H: Handler, L: Fn(Gone) + Send + Sync> Handler for Watching<H, L> {
+    fn handle(&self, asked: Asked<'_>) {
+        self.0.handle(asked);
+    }
+
+    fn lost(&self, gone: Gone) {
+        (self.1)(gone);
     }
 }
 

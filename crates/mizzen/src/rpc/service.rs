@@ -12,16 +12,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::find;
-use super::handler::{Handler, Plain};
+use super::handler::{Handler, Plain, Watching};
 use super::request::{Asked, Body, open};
 use super::session::Session;
 use super::wire::{HEADER, Header, Kind};
 use crate::address::MailboxRef;
-use crate::error::{Error, RetrieveError};
+use crate::error::{Error, Gone, RetrieveError};
 use crate::lock::{lock, try_lock};
 use crate::mailbox::{Mailbox, Next};
 use crate::process::{Handle, Process};
-use crate::rank::ProcessId;
+use crate::rank::{ProcessId, Rank};
 use crate::tasks::{Seat, Source};
 
 /// A service of this process, from [`Deck::serve`](crate::Deck::serve) and its kin. It is served until this is dropped: keep it.
@@ -46,6 +46,28 @@ impl Service {
         R: Serialize + 'static,
     {
         Self::start(process, name, Plain(function, PhantomData))
+    }
+
+    /// The same, and a function that is told of every process of the job that dies or leaves.
+    pub(crate) fn of_all<A, R>(
+        process: &Handle,
+        name: &str,
+        function: impl Fn(A) -> R + Send + Sync + 'static,
+        lost: impl Fn(Gone) + Send + Sync + 'static,
+    ) -> Result<Self, Error>
+    where
+        A: DeserializeOwned + 'static,
+        R: Serialize + 'static,
+    {
+        let handler = Watching(Plain(function, PhantomData), lost);
+        let service = Self::start(process, name, handler)?;
+        if let Some(mailbox) = &lock(&service.served.desk).mailbox {
+            let others = (0..process.size)
+                .map(Rank)
+                .filter(|rank| *rank != process.id.rank);
+            others.for_each(|rank| mailbox.depend_on(rank));
+        }
+        Ok(service)
     }
 
     pub(super) fn start(
@@ -129,6 +151,12 @@ struct Desk {
     last: Option<((ProcessId, u32), Arc<Session>)>,
 }
 
+/// What a look at the desk found.
+enum Todo<'a> {
+    Answer(Asked<'a>),
+    Hear(Gone),
+}
+
 impl Desk {
     /// The next call. Words of clients about themselves are seen to here.
     #[inline]
@@ -136,7 +164,7 @@ impl Desk {
         &mut self,
         process: &Arc<Process>,
         slot: &'a mut [u8; SHORT_MAX],
-    ) -> Option<Asked<'a>> {
+    ) -> Option<Todo<'a>> {
         let (key, header, body) = loop {
             let mailbox = self.mailbox.as_ref()?;
             let next = match mailbox.try_take(slot)? {
@@ -145,7 +173,7 @@ impl Desk {
                     self.last = None;
                     self.sessions
                         .retain(|(client, _), _| *client != gone.process());
-                    continue;
+                    return Some(Todo::Hear(gone));
                 }
                 Err(_) => continue,
             };
@@ -174,11 +202,11 @@ impl Desk {
             Ok(body) => body,
             Err(len) => Body::Value(slot.get(HEADER..len)?),
         };
-        Some(Asked {
+        Some(Todo::Answer(Asked {
             session: self.session(key)?,
             header,
             body,
-        })
+        }))
     }
 
     /// What a client says about itself.
@@ -251,10 +279,17 @@ impl Source for Served {
             return false;
         };
         let mut slot = [0; SHORT_MAX];
-        let Some(asked) = desk.next(process, &mut slot) else {
+        let Some(todo) = desk.next(process, &mut slot) else {
             return false;
         };
         drop(desk);
+        let asked = match todo {
+            Todo::Answer(asked) => asked,
+            Todo::Hear(gone) => {
+                self.handler.lost(gone);
+                return true;
+            }
+        };
         if self.pace.is_slow() {
             seat.step_aside();
         }

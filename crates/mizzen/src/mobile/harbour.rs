@@ -1,0 +1,355 @@
+//! The tasks that are here: steps, departures, arrivals.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::cargo::{Cargo, Packed};
+use super::home::{Home, Journey};
+use super::{JourneyError, Mobile, Step};
+use crate::deck::{Deck, WeakDeck};
+use crate::error::{Error, RetrieveError};
+use crate::lock::{lock, try_lock};
+use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::rpc::{Client, Service, words_of};
+
+/// How long to wait for the harbour of a process that does not answer to its name.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// How long nothing is sent to a process that could not be reached.
+const AVOIDED: Duration = Duration::from_millis(50);
+
+/// How often a process that has too many tasks asks others whether they have free workers, and how many of them.
+const ASK_EVERY: Duration = Duration::from_millis(1);
+const ASKED_AT_ONCE: u32 = 8;
+
+/// Where tasks of one kind run in this process.
+pub(crate) struct Harbour<T: Mobile> {
+    deck: WeakDeck,
+    me: ProcessId,
+    size: u32,
+    workers: usize,
+    home: Home<T::Output>,
+    /// Tasks that are here: run, or wait to be.
+    count: AtomicUsize,
+    /// Processes with free workers.
+    idle: Mutex<VecDeque<Rank>>,
+    has_idle: AtomicUsize,
+    asking: Mutex<Asking>,
+    ways: Mutex<HashMap<Rank, Way>>,
+}
+
+/// Who was asked last whether it has free workers, and when.
+#[derive(Default)]
+struct Asking {
+    last: Option<Instant>,
+    next: u32,
+}
+
+/// The way to another harbour.
+enum Way {
+    Open(Box<Client<Cargo, ()>>),
+    Avoided(Instant),
+}
+
+/// A task that is here.
+struct Aboard<T> {
+    task: T,
+    packed: Packed,
+}
+
+impl<T: Mobile> Harbour<T> {
+    /// Opens it; the service is what others send tasks to.
+    pub(crate) fn open(deck: &Deck) -> Result<(Arc<Self>, Service), Error> {
+        let harbour = Arc::new(Self {
+            deck: deck.downgrade(),
+            me: deck.process.id,
+            size: deck.size(),
+            workers: crate::tasks::places(),
+            home: Home::new(),
+            count: AtomicUsize::new(0),
+            idle: Mutex::default(),
+            has_idle: AtomicUsize::new(0),
+            asking: Mutex::default(),
+            ways: Mutex::default(),
+        });
+        let (unloads, hears) = (Arc::clone(&harbour), Arc::clone(&harbour));
+        let service = Service::of_all(
+            &deck.process,
+            &name::<T>(),
+            move |cargo| unloads.unload(cargo),
+            move |gone| hears.lose(gone.process()),
+        )?;
+        Ok((harbour, service))
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Starts a task whose home is here.
+    pub(crate) fn launch(
+        self: &Arc<Self>,
+        rank: Rank,
+        task: T,
+    ) -> Result<Journey<T::Output>, Error> {
+        let state = postcard::to_allocvec(&task).map_err(encoding::<T>)?;
+        let (packed, journey) = self.home.begin(self.me, state);
+        let aboard = Aboard { task, packed };
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let aboard = if rank == self.me.rank {
+            Some(aboard)
+        } else {
+            self.send(aboard, rank)
+        };
+        if let Some(aboard) = aboard {
+            self.go_on_later(aboard);
+        }
+        Ok(journey)
+    }
+
+    /// What came from another harbour.
+    fn unload(self: &Arc<Self>, cargo: Cargo) {
+        match cargo {
+            Cargo::Task(packed) => {
+                self.count.fetch_add(1, Ordering::Relaxed);
+                self.board(packed);
+            }
+            Cargo::Left { task, to } => {
+                let to = ProcessId::new(Rank(to.0), Incarnation(to.1));
+                if let Some(again) = self.home.note_left(self.me, task, to) {
+                    self.start_again(again);
+                }
+            }
+            Cargo::Ended { id, rank, outcome } => {
+                let outcome = outcome.as_ref().map(|bytes| &bytes[..]);
+                self.home
+                    .end::<T>(id, Rank(rank), outcome.map_err(Clone::clone));
+            }
+            Cargo::Busy { rank } => {
+                if self.count() < self.workers {
+                    let rank_here = self.me.rank.0;
+                    let _ = self.post(Rank(rank), &Cargo::Idle { rank: rank_here });
+                }
+            }
+            Cargo::Idle { rank } => {
+                let mut idle = lock(&self.idle);
+                if !idle.contains(&Rank(rank)) {
+                    idle.push_back(Rank(rank));
+                    self.has_idle.store(idle.len(), Ordering::Release);
+                }
+            }
+        }
+    }
+
+    /// A packed task goes on here, in this thread.
+    fn board(self: &Arc<Self>, packed: Packed) {
+        match postcard::from_bytes(&packed.state) {
+            Ok(task) => self.run(Aboard { task, packed }),
+            Err(error) => {
+                let message = format!("its state cannot be read there: {error}");
+                self.end(&packed, Err(message));
+            }
+        }
+    }
+
+    /// A task of a process that was lost goes on here.
+    fn start_again(self: &Arc<Self>, packed: Packed) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let harbour = Arc::clone(self);
+        if let Some(deck) = self.deck.upgrade() {
+            drop(deck.run(move || harbour.board(packed)));
+        }
+    }
+
+    fn go_on_later(self: &Arc<Self>, aboard: Aboard<T>) {
+        let harbour = Arc::clone(self);
+        if let Some(deck) = self.deck.upgrade() {
+            drop(deck.run(move || harbour.run(aboard)));
+        }
+    }
+
+    /// Makes steps until the task ends or goes elsewhere.
+    fn run(self: &Arc<Self>, mut aboard: Aboard<T>) {
+        let Some(deck) = self.deck.upgrade() else {
+            return;
+        };
+        loop {
+            if let Some(rank) = self.somebody_idle() {
+                match self.send(aboard, rank) {
+                    None => return,
+                    Some(back) => aboard = back,
+                }
+            }
+            let step = catch_unwind(AssertUnwindSafe(|| aboard.task.step(&deck)));
+            match step {
+                Ok(Step::Again) => (),
+                Ok(Step::Move(rank)) if rank == self.me.rank => (),
+                Ok(Step::Move(rank)) => match self.send(aboard, rank) {
+                    None => return,
+                    Some(back) => aboard = back,
+                },
+                Ok(Step::Done(output)) => {
+                    let outcome = postcard::to_allocvec(&output);
+                    let outcome =
+                        outcome.map_err(|error| format!("its result cannot be sent: {error}"));
+                    return self.end(&aboard.packed, outcome);
+                }
+                Err(panic) => return self.end(&aboard.packed, Err(words_of(&*panic))),
+            }
+        }
+    }
+
+    /// A process that has a free worker, if we have more tasks than workers.
+    #[inline]
+    fn somebody_idle(&self) -> Option<Rank> {
+        if self.count() <= self.workers {
+            return None;
+        }
+        if self.has_idle.load(Ordering::Acquire) == 0 {
+            self.ask_who_is_idle();
+            return None;
+        }
+        let mut idle = lock(&self.idle);
+        let rank = idle.pop_front();
+        self.has_idle.store(idle.len(), Ordering::Release);
+        rank
+    }
+
+    /// Sends a task to another process, and tells its home. If it cannot go, it is returned.
+    fn send(self: &Arc<Self>, mut aboard: Aboard<T>, rank: Rank) -> Option<Aboard<T>> {
+        let mut state = core::mem::take(&mut aboard.packed.state).into_vec();
+        state.clear();
+        match postcard::to_extend(&aboard.task, state) {
+            Ok(state) => aboard.packed.state = state.into(),
+            // It stays; if it ends, its result may be sent.
+            Err(_) => return Some(aboard),
+        }
+        aboard.packed.moves += 1;
+        let cargo = Cargo::Task(aboard.packed);
+        let to = self.post(rank, &cargo);
+        let Cargo::Task(packed) = cargo else {
+            return None;
+        };
+        let Some(to) = to else {
+            let task = aboard.task;
+            return Some(Aboard { task, packed });
+        };
+        self.tell_home(packed, to);
+        self.one_less();
+        None
+    }
+
+    fn tell_home(self: &Arc<Self>, task: Packed, to: ProcessId) {
+        let home = task.id.home();
+        if home == self.me {
+            if let Some(again) = self.home.note_left(self.me, task, to) {
+                self.start_again(again);
+            }
+            return;
+        }
+        // A home that is gone does not want to know.
+        let to = (to.rank.0, to.incarnation.0);
+        let _ = self.post(home.rank, &Cargo::Left { task, to });
+    }
+
+    fn end(self: &Arc<Self>, packed: &Packed, outcome: Result<Vec<u8>, String>) {
+        let (id, rank) = (packed.id, self.me.rank);
+        if id.home() == self.me {
+            let bytes = outcome.as_ref().map(|bytes| &bytes[..]);
+            self.home.end::<T>(id, rank, bytes.map_err(Clone::clone));
+        } else {
+            let ended = Cargo::Ended {
+                id,
+                rank: rank.0,
+                outcome: outcome.map(Into::into),
+            };
+            let _ = self.post(id.home().rank, &ended);
+        }
+        self.one_less();
+    }
+
+    /// A task has ended, or went elsewhere.
+    fn one_less(&self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Asks some of the others, now and then, whether they have free workers.
+    #[cold]
+    fn ask_who_is_idle(&self) {
+        let Some(mut asking) = try_lock(&self.asking) else {
+            return;
+        };
+        if asking.last.is_some_and(|last| last.elapsed() < ASK_EVERY) {
+            return;
+        }
+        asking.last = Some(Instant::now());
+        let busy = Cargo::Busy {
+            rank: self.me.rank.0,
+        };
+        for _ in 0..ASKED_AT_ONCE.min(self.size - 1) {
+            asking.next = (asking.next + 1) % self.size;
+            if asking.next == self.me.rank.0 {
+                asking.next = (asking.next + 1) % self.size;
+            }
+            let _ = self.post(Rank(asking.next), &busy);
+        }
+    }
+
+    /// Sends something to the harbour of another process: which life of it that is. `None` if it is not there.
+    fn post(&self, rank: Rank, cargo: &Cargo) -> Option<ProcessId> {
+        if rank.0 >= self.size {
+            return None;
+        }
+        let mut ways = lock(&self.ways);
+        let way = match ways.remove(&rank) {
+            Some(Way::Avoided(until)) if Instant::now() < until => {
+                ways.insert(rank, Way::Avoided(until));
+                return None;
+            }
+            Some(Way::Open(client)) => Ok(client),
+            _ => self.find(rank),
+        };
+        let sent = way.ok().and_then(|mut client| {
+            client.notify(cargo).ok()?;
+            let to = client.server()?;
+            ways.insert(rank, Way::Open(client));
+            Some(to)
+        });
+        if sent.is_none() {
+            ways.insert(rank, Way::Avoided(Instant::now() + AVOIDED));
+        }
+        sent
+    }
+
+    #[cold]
+    fn find(&self, rank: Rank) -> Result<Box<Client<Cargo, ()>>, Error> {
+        let deck = self.deck.upgrade().ok_or(RetrieveError::TimedOut {
+            waited: Duration::ZERO,
+        })?;
+        let mut client = deck.client_at(rank, &name::<T>())?;
+        client.set_patience(PATIENCE);
+        Ok(Box::new(client))
+    }
+
+    /// A process is gone: its tasks go on.
+    fn lose(self: &Arc<Self>, gone: ProcessId) {
+        lock(&self.ways).remove(&gone.rank);
+        for task in self.home.lose(self.me, gone) {
+            self.start_again(task);
+        }
+    }
+}
+
+/// The name of the service.
+fn name<T: Mobile>() -> String {
+    format!("mobile {}", T::NAME)
+}
+
+fn encoding<T: Mobile>(error: postcard::Error) -> JourneyError {
+    JourneyError::Encoding {
+        task: T::NAME,
+        cause: error.to_string(),
+    }
+}

@@ -1,0 +1,180 @@
+//! The tasks that were started here, wherever they are.
+
+use core::fmt;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use serde::de::DeserializeOwned;
+
+use super::cargo::{Packed, TaskId};
+use super::{JourneyError, Mobile};
+use crate::error::Error;
+use crate::lock::lock;
+use crate::rank::{ProcessId, Rank};
+use crate::tasks::without_place;
+
+/// What became of a task.
+type Ended<O> = Result<O, JourneyError>;
+
+/// A task under way, from [`Deck::spawn`](crate::Deck::spawn). If it is dropped, the task goes on.
+pub struct Journey<O> {
+    shared: Arc<Shared<O>>,
+}
+
+struct Shared<O> {
+    ended: Mutex<Option<Ended<O>>>,
+    news: Condvar,
+}
+
+impl<O> Journey<O> {
+    /// Waits for the result.
+    ///
+    /// # Errors
+    ///
+    /// [`JourneyError`] if there is none.
+    pub fn join(self) -> Result<O, Error> {
+        let ended = without_place(|| {
+            let mut ended = lock(&self.shared.ended);
+            loop {
+                match ended.take() {
+                    Some(ended) => return ended,
+                    None => {
+                        ended = self
+                            .shared
+                            .news
+                            .wait(ended)
+                            .unwrap_or_else(PoisonError::into_inner);
+                    }
+                }
+            }
+        });
+        ended.map_err(Error::from)
+    }
+
+    /// Whether the result is there.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        lock(&self.shared.ended).is_some()
+    }
+}
+
+impl<O> fmt::Debug for Journey<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journey")
+            .field("is_finished", &self.is_finished())
+            .finish()
+    }
+}
+
+/// What a home knows of its tasks.
+pub(super) struct Home<O> {
+    records: Mutex<Records<O>>,
+}
+
+struct Records<O> {
+    next: u64,
+    tasks: HashMap<u64, Record<O>>,
+    gone: HashSet<ProcessId>,
+}
+
+/// A task, as its home knows it.
+struct Record<O> {
+    /// What it was when it last went anywhere.
+    task: Packed,
+    /// Where it went.
+    at: ProcessId,
+    journey: Arc<Shared<O>>,
+}
+
+impl<O: DeserializeOwned> Home<O> {
+    pub(super) fn new() -> Self {
+        Self {
+            records: Mutex::new(Records {
+                next: 0,
+                tasks: HashMap::new(),
+                gone: HashSet::new(),
+            }),
+        }
+    }
+
+    /// A new task, which is here.
+    pub(super) fn begin(&self, here: ProcessId, state: Vec<u8>) -> (Packed, Journey<O>) {
+        let mut records = lock(&self.records);
+        let number = records.next;
+        records.next += 1;
+        let task = Packed {
+            id: TaskId::new(here, number, 0),
+            moves: 0,
+            state: state.into(),
+        };
+        let shared = Arc::new(Shared {
+            ended: Mutex::new(None),
+            news: Condvar::new(),
+        });
+        let record = Record {
+            task: task.clone(),
+            at: here,
+            journey: Arc::clone(&shared),
+        };
+        records.tasks.insert(number, record);
+        (task, Journey { shared })
+    }
+
+    /// A task went to another process. If that one is gone already, it is returned, to go on here.
+    pub(super) fn note_left(&self, here: ProcessId, task: Packed, to: ProcessId) -> Option<Packed> {
+        let mut records = lock(&self.records);
+        let is_gone = records.gone.contains(&to);
+        let record = records.tasks.get_mut(&task.id.number)?;
+        let known = &record.task;
+        // News of an earlier attempt, or of an earlier move that comes late.
+        if task.id != known.id || task.moves <= known.moves {
+            return None;
+        }
+        record.task = task;
+        record.at = to;
+        is_gone.then(|| record.start_again(here))
+    }
+
+    /// A process is gone: its tasks go on from where it got them.
+    pub(super) fn lose(&self, here: ProcessId, gone: ProcessId) -> Vec<Packed> {
+        let mut records = lock(&self.records);
+        records.gone.insert(gone);
+        let lost = records.tasks.values_mut();
+        lost.filter(|record| record.at == gone)
+            .map(|record| record.start_again(here))
+            .collect()
+    }
+
+    /// A task has ended. What ends twice counts once.
+    pub(super) fn end<T: Mobile<Output = O>>(
+        &self,
+        id: TaskId,
+        rank: Rank,
+        outcome: Result<&[u8], String>,
+    ) {
+        let Some(record) = lock(&self.records).tasks.remove(&id.number) else {
+            return;
+        };
+        let ended = match outcome {
+            Ok(bytes) => postcard::from_bytes(bytes).map_err(|error| JourneyError::Encoding {
+                task: T::NAME,
+                cause: error.to_string(),
+            }),
+            Err(message) => Err(JourneyError::Panicked {
+                task: T::NAME,
+                rank,
+                message,
+            }),
+        };
+        *lock(&record.journey.ended) = Some(ended);
+        record.journey.news.notify_all();
+    }
+}
+
+impl<O> Record<O> {
+    fn start_again(&mut self, here: ProcessId) -> Packed {
+        self.task.id.attempt += 1;
+        self.at = here;
+        self.task.clone()
+    }
+}
