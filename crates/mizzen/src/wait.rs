@@ -27,6 +27,9 @@ const NETWORK_SPINS: u32 = 16;
 const NETWORK_YIELDS: u32 = 150;
 /// A yield that takes longer let another thread run. (Alone, it takes 0.3 µs.)
 const CROWDED_YIELD: Duration = Duration::from_nanos(700);
+/// One that takes longer than this let a thread run that does not soon give way in turn: it computes. Who yields to such a
+/// thread comes back when its time slice is over, message or not; who sleeps is woken by the message.
+const HOGGED_YIELD: Duration = Duration::from_micros(200);
 
 /// A wait is usual until then. Longer than the launcher's limit of one line in ten seconds.
 const FIRST_REMARK: Duration = Duration::from_millis(10_100);
@@ -36,6 +39,8 @@ const FIRST_REMARK: Duration = Duration::from_millis(10_100);
 #[derive(Debug, Default)]
 pub struct Crowd {
     signs: Cell<u8>,
+    /// For how many more pauses not to yield, because others compute.
+    hogged: Cell<u8>,
     /// How many waits began on a network, and how many of the last ones ended in sleep.
     waits: Cell<u8>,
     late: Cell<u8>,
@@ -45,6 +50,8 @@ impl Crowd {
     /// Signs needed before it counts, so that one interruption changes nothing.
     const ENOUGH: u8 = 4;
     const MOST: u8 = 16;
+    /// Sleeps after a yield that took long, before yielding is tried again.
+    const HOGGED_FOR: u8 = 250;
     /// Sleeps in a row before a thread expects what it waits for to be late; and how often it is patient all the same, to
     /// see whether that is still so.
     const LATE: u8 = 4;
@@ -71,12 +78,23 @@ impl Crowd {
         self.late.set(0);
     }
 
+    /// Whether to sleep at once, because others would keep the core for long.
+    fn is_hogged(&self) -> bool {
+        let hogged = self.hogged.get();
+        self.hogged.set(hogged.saturating_sub(1));
+        hogged > 0
+    }
+
     /// Lets other threads run, and notices whether there were any.
     fn give_way(&self) {
         let before = Instant::now();
         std::thread::yield_now();
         let signs = self.signs.get();
-        let crowded = before.elapsed() > CROWDED_YIELD;
+        let took = before.elapsed();
+        if took > HOGGED_YIELD {
+            self.hogged.set(Self::HOGGED_FOR);
+        }
+        let crowded = took > CROWDED_YIELD;
         self.signs.set(if crowded {
             (signs + 2).min(Self::MOST)
         } else {
@@ -205,8 +223,9 @@ impl<'a> Patience<'a> {
         } else {
             self.pace.yields
         };
-        let sleepy = self.rounds > self.pace.spins + yields;
-        if sleepy && self.rounds == self.pace.spins + yields + 1 {
+        let patient = self.pace.spins + yields;
+        let sleepy = self.rounds > patient || self.crowd.is_hogged();
+        if self.rounds == patient + 1 {
             self.crowd.note_late();
         }
         if let Some(deadline) = self.deadline {

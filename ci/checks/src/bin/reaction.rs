@@ -1,0 +1,102 @@
+//! How long it takes from the sending of a message until a task that waits for it goes on, while all workers of its process
+//! compute. Rank 1 sends the time every few milliseconds; a task of rank 0 retrieves.
+//!
+//! `mizzen run -n 2 -- reaction [MESSAGES]`, or `idle` instead of a number: two processes with workers that have nothing to do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use mizzen::{Deck, Error};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Not in step with the system's time slices.
+const PAUSE: Duration = Duration::from_micros(2300);
+const IDLE: Duration = Duration::from_secs(5);
+
+fn main() -> anyhow::Result<()> {
+    let what = std::env::args().nth(1).unwrap_or("2000".into());
+    let deck = Deck::join()?;
+    deck.at_least(2)?;
+    if what == "idle" {
+        return idle(&deck);
+    }
+    let messages: u32 = what.parse().context("give a number of messages, or idle")?;
+    if deck.rank() == 1 {
+        let waiting = deck.fetch("waiting")?;
+        for _ in 0..messages {
+            std::thread::sleep(PAUSE);
+            waiting.send(&now())?;
+        }
+        return Ok(());
+    }
+    let inbox = deck.mailbox()?;
+    deck.bind("waiting", &inbox)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let workers = std::thread::available_parallelism()?.get();
+    let waiting = deck.run(move || -> Result<Vec<u64>, Error> {
+        let times = (0..messages).map(|_| {
+            let sent: u64 = inbox.receive()?;
+            Ok(now().saturating_sub(sent))
+        });
+        times.collect()
+    });
+    let computing: Vec<_> = (0..workers)
+        .map(|_| {
+            let stop = Arc::clone(&stop);
+            deck.run(move || {
+                let mut rounds = 0u64;
+                while !stop.load(Ordering::Relaxed) {
+                    rounds = std::hint::black_box(rounds + 1);
+                }
+            })
+        })
+        .collect();
+    let mut times = waiting.join()?;
+    stop.store(true, Ordering::Relaxed);
+    computing.into_iter().for_each(|task| task.join());
+    times.sort_unstable();
+    let at = |share: f64| times[(share * (times.len() - 1) as f64) as usize] as f64 / 1e3;
+    println!(
+        "reaction of a waiting task while {workers} workers compute, {messages} messages, µs: p50 {:.1}, p90 {:.1}, p99 {:.1}, p99.9 {:.1}, longest {:.1}",
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        at(0.999),
+        at(1.0)
+    );
+    Ok(())
+}
+
+/// A process with a service, a task that awaits a message, and nothing to do.
+fn idle(deck: &Deck) -> anyhow::Result<()> {
+    let _service = deck.serve("nothing", |()| ())?;
+    let mut inbox = deck.mailbox()?;
+    let address = inbox.address();
+    let task = deck.run_async(async move {
+        let mut message = inbox.retrieve_async().await?;
+        Ok::<u8, Error>(message.unpack_express()?)
+    });
+    deck.client::<(), ()>("nothing")?.call(&())?;
+    let (before, started) = (processor_time(), Instant::now());
+    std::thread::sleep(IDLE);
+    let share = (processor_time() - before).as_secs_f64() / started.elapsed().as_secs_f64();
+    println!(
+        "idle process with workers: {:.3} % of a core",
+        share * 100.0
+    );
+    address.send(&0u8)?;
+    task.join()?;
+    Ok(())
+}
+
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
