@@ -7,7 +7,7 @@ mod links;
 mod networks;
 mod printer;
 
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use mizzen_identity::Authority;
-use mizzen_proto::boot::{AGENT_FD, FromAgent, Secret, Start, Stream, ToAgent, VERSION};
+use mizzen_proto::boot::{AGENT_FD, FromAgent, Secret, Start, Stream, TERMINAL, ToAgent, VERSION};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
@@ -456,7 +456,11 @@ fn starts(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Option
     };
     let cwd = std::env::current_dir()
         .context("the working directory does not exist; change to one that does")?;
-    let env = std::env::vars_os().filter(|(name, _)| name != AGENT_FD);
+    let seen = std::io::stderr().is_terminal();
+    let seen = seen.then(|| (TERMINAL.into(), "1".into()));
+    let env = std::env::vars_os()
+        .filter(|(name, _)| name != AGENT_FD && name != TERMINAL)
+        .chain(seen);
     let env: Vec<_> = env
         .map(|(name, value)| (name.into_vec(), value.into_vec()))
         .collect();

@@ -32,6 +32,8 @@ pub use start::{OnDeath, Start};
 
 /// The environment variable that holds the number of the descriptor of the agent's socket, in decimal.
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
+/// The environment variable that is 1 if what the launcher prints goes to a terminal: somebody looks.
+pub const TERMINAL: &str = "MIZZEN_TERMINAL";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
 pub const VERSION: u32 = 4;

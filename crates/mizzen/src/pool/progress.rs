@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// The launcher sets it if its own output goes to a terminal: that of its processes goes to the launcher.
-const LAUNCHER_TERMINAL: &str = "MIZZEN_TERMINAL";
+use mizzen_proto::boot::TERMINAL;
+
 /// Cells of the bar.
 const WIDTH: usize = 30;
 
@@ -37,7 +37,7 @@ impl Style {
 
 impl Progress {
     pub(super) fn new(name: &str, wanted: Option<bool>) -> Self {
-        let by_launcher = std::env::var_os(LAUNCHER_TERMINAL).is_some_and(|value| value == "1");
+        let by_launcher = std::env::var_os(TERMINAL).is_some_and(|value| value == "1");
         let on_terminal = std::io::stderr().is_terminal();
         let style = match wanted {
             Some(false) => Style::Hidden,
