@@ -120,6 +120,8 @@ def ours():
         item("Mizzen", "threads", bench("threads", "--path", "process", "--threads", "1,2,4,8", runs=1), pinned=False),
         item("Mizzen", "asleep", bench("latency", "--path", "process", "--sizes", "8", "--asleep")),
         item("Mizzen", "lanes", bench("latency", "--path", "process", "--sizes", "8", "--idle-lanes", 1000)),
+        item("Mizzen", "rpc", bench("rpc", "--path", "process", "--sizes", "0,8,1K,64K,1M,4M"), rounds=5),
+        item("Mizzen, TCP", "rpc", bench("rpc", "--path", "tcp", "--sizes", "0,8,1K,64K,1M,4M"), rounds=5),
         item("Mizzen", "idle", bench("idle", "--processes", 2, runs=1), rounds=3),
         item("Mizzen", "start", bench("startup", "--processes", START_PROCESSES, runs=1), rounds=3, pinned=False),
     ]
@@ -136,6 +138,8 @@ def mizzen_figures(output):
             named = {"asleep": "asleep", "lent": "hand", "separate": "sep", "idle-lanes=1000": "lanes"}
             metric = next((metric for word, metric in named.items() if word in variant), "lat")
             values[f"{metric} {size}"] = figure["value"]
+        elif figure["test"] == "rpc":
+            values[f"rtt {size}"] = figure["value"]
         elif figure["test"] == "threads":
             threads = figure["threads"]
             values[f"threads {threads}"] = figure["rate_per_s"]
@@ -187,6 +191,7 @@ def mpis():
             item("small", "small", bound),
             item("copies", "copies", bound),
             item("threads", "threads", unbound, pinned=False),
+            item("rpc", "calls", bound, rounds=5),
             item("idle", "idle", bound, rounds=3),
             item("start", "null", unbound, START_PROCESSES, rounds=3, pinned=False),
         ]

@@ -1,7 +1,9 @@
-// MPI, any implementation: mpibench small | copies | threads | idle | null | version
+// MPI, any implementation: mpibench small | copies | threads | calls | idle | null | version
 //
 //   small, copies  between ranks 0 and 1: pingpong.h
 //   threads        1, 2, 4, 8 threads of rank 0, each with one of rank 1 (MPI_THREAD_MULTIPLE, told apart by tag)
+//   calls          a remote call by hand: a header, which says how long the body is, and the body, into memory that the
+//                  receiver makes when it has the header; and both back
 //   idle           CPU use of a rank that waits in MPI_Recv for one second, per cent
 //   null           MPI_Init and MPI_Finalize only, to time a start-up from outside
 #include <mpi.h>
@@ -95,6 +97,59 @@ static void threads(int count) {
   report("gap", count, longest * 1e9);
 }
 
+enum { HEADER = 32 };
+
+static void send_call(const void *body, size_t size) {
+  uint64_t header[HEADER / 8] = {size};
+  MPI_Send(header, HEADER, MPI_BYTE, !rank, 2, MPI_COMM_WORLD);
+  if (size) MPI_Send(body, size, MPI_BYTE, !rank, 3, MPI_COMM_WORLD);
+}
+
+// Into `into`, or into new memory, which is returned.
+static void *receive_call(void *into) {
+  uint64_t header[HEADER / 8];
+  MPI_Status status;
+  MPI_Recv(header, HEADER, MPI_BYTE, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &status);
+  if (!into) into = malloc(header[0] + 1);
+  if (header[0]) MPI_Recv(into, header[0], MPI_BYTE, status.MPI_SOURCE, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return into;
+}
+
+// Nanoseconds of a round trip, as rank 0 sees it.
+static double call_many(char *body, size_t size, long rounds) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  double start = now();
+  for (long i = 0; i < rounds; i++) {
+    if (rank == 0) {
+      send_call(body, size);
+      receive_call(body);
+    } else {
+      void *made = receive_call(0);
+      send_call(made, size);
+      free(made);
+    }
+  }
+  return (now() - start) / rounds * 1e9;
+}
+
+static void calls(void) {
+  static const size_t sizes[] = {0, 8, 1 << 10, 64 << 10, 1 << 20, 4 << 20};
+  char *body = malloc(LARGEST);
+  memset(body, 1, LARGEST);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    long rounds = 50;
+    // Both sides agree on how many rounds take a tenth of a second.
+    double each = call_many(body, sizes[i], rounds);
+    rounds = 1e8 / each > 20 ? 1e8 / each : 20;
+    MPI_Bcast(&rounds, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    double times[3];
+    for (int run = 0; run < 3; run++) times[run] = call_many(body, sizes[i], rounds);
+    qsort(times, 3, sizeof *times, ascending);
+    if (rank == 0) report("rtt", sizes[i], times[1]);
+  }
+  free(body);
+}
+
 static double cpu_seconds(void) {
   struct rusage use;
   getrusage(RUSAGE_SELF, &use);
@@ -127,6 +182,7 @@ int main(int count, char **arguments) {
   }
   if (!strcmp(test, "threads")) for (int n = 1; n <= MOST_THREADS; n *= 2) threads(n);
   else if (!strcmp(test, "idle")) idle();
+  else if (!strcmp(test, "calls")) calls();
   else if (!strcmp(test, "version")) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int length;

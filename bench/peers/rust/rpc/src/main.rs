@@ -14,7 +14,7 @@ use serde_bytes::ByteBuf;
 use tarpc::tokio_serde::formats::Bincode;
 use tonic::{Request, Response, Status};
 
-const SIZES: [usize; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
+const SIZES: [usize; 6] = [0, 8, 1 << 10, 64 << 10, 1 << 20, 4 << 20];
 const LONGEST: usize = 64 << 20;
 
 mod grpc {
