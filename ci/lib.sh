@@ -7,7 +7,7 @@ mizzen=$bin/mizzen
 
 # Builds the launcher, the examples and the check programs.
 build() {
-  cargo build --release --quiet -p mizzen-cli -p mizzen -p mizzen-checks --bins --examples
+  cargo build --release --quiet -p mizzen-cli -p mizzen -p mizzen-checks -p mizzen-examples --bins --examples
 }
 
 # A folder that is gone when the script ends.

@@ -13,6 +13,9 @@ SIZE, ITERATIONS, CHECK_EVERY, OMEGA = 2000, 300, 50, 1.9968
 BOUND_THREADS = {"OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
 # Test: processes, threads in each.
 SHAPES = {"laplace 2×1": (2, 1), "laplace 1×2": (1, 2)}
+# Who shares the work of a picture: processes, threads in each. The first is what the others are compared with.
+ALONE = "Mizzen, 1 process × 1 thread"
+SHARED = {ALONE: (1, 1), "Mizzen, 2 processes × 1 thread": (2, 1), "Mizzen, 1 process × 2 threads": (1, 2)}
 
 
 @dataclass
@@ -42,11 +45,21 @@ WORKLOADS = [
         {"laplace 2×1": "2 processes × 1 thread", "laplace 1×2": "1 process × 2 threads"},
         "iteration 0", "ms", 1, "Mizzen", "laplace", "one iteration, ms",
     ),
+    Workload(
+        "The Mandelbrot set",
+        "The picture of [examples/mandelbrot](../examples/mandelbrot), 1,600 × 1,200 pixels of four points and 2,000 iterations, "
+        "through the work pool: the time from the call to the last pixel, times the cores that were used. Were nothing lost by "
+        "sharing, that would always be the time of one process with one thread; × is the ratio to it in the same round. Two jobs "
+        "of one process at once share nothing: theirs is what the machine itself loses when both cores are busy. All "
+        "compute the same picture; that is checked in every run.",
+        {"mandelbrot": "seconds × cores"},
+        "core seconds", "s", 1, ALONE, "mandelbrot", "seconds × cores",
+    ),
 ]  # fmt: skip
 
 
 def items():
-    return laplace()
+    return laplace() + mandelbrot()
 
 
 def laplace():
@@ -85,3 +98,28 @@ def laplace():
             needs = ("debian", f"laplace.{MPIS[peer][4]}")
             found.append(Item(peer, test, [theirs(peer, processes, threads)], needs, pinned=False))
     return found
+
+
+def mandelbrot():
+    """The same picture, by one and by two."""
+    pictures = set()
+
+    def parse(output):
+        """Seconds of a core for a picture. Two jobs at once make one picture each."""
+        told = [json.loads(line[line.index("{") :]) for line in output.splitlines() if "{" in line]
+        pictures.update(one["fingerprint"] for one in told)
+        if len(pictures) > 1:
+            raise SystemExit(f"the pictures differ: {pictures}")
+        times = [one["seconds"] * one["ranks"] * one["threads"] for one in told]
+        return {"core seconds": sum(times) / len(times)} if times else {}
+
+    def words(processes, threads):
+        program = [ROOT / "target/release/mandelbrot", "--threads", threads, "--json"]
+        return [str(word) for word in [BIN / "mizzen", "run", "-n", processes, "--", *program]]
+
+    def item(peer, command):
+        return Item(peer, "mandelbrot", [Command(command, parse=parse)], ("mizzen", "applications"), pinned=False)
+
+    alone = " ".join(words(1, 1))
+    at_once = item("two jobs at once", ["sh", "-c", f"{alone} & {alone}; wait"])
+    return [item(peer, words(*shape)) for peer, shape in SHARED.items()] + [at_once]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::request::Body;
 use super::wire::Kind;
-use crate::error::Gone;
+use crate::error::{Gone, UnpackError};
 
 /// What is known of a call.
 pub(super) enum State {
@@ -54,7 +54,11 @@ impl Calls {
     /// An answer has come. One that nobody waits for is dropped.
     pub(super) fn answer(&mut self, call: u64, kind: Kind, body: Body<'_>) {
         if let Some(state @ State::Waiting) = self.state(call) {
-            *state = State::Answered(kind, body.keep());
+            *state = match body.set_aside() {
+                Ok(body) => State::Answered(kind, body),
+                Err(UnpackError::PeerGone(gone)) => State::Lost(Ended::Gone(gone)),
+                Err(_) => State::Answered(Kind::Unanswered, Body::Owned(Vec::new())),
+            };
             self.waiting -= 1;
         }
     }

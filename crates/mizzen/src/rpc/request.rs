@@ -47,6 +47,15 @@ impl Body<'_> {
             Self::Pieces(incoming) => Body::Pieces(incoming),
         }
     }
+
+    /// The same, holding nothing of the sender's: answers that wait for their turn would otherwise fill the lane, and the one
+    /// whose turn it is would find no room.
+    pub(super) fn set_aside(self) -> Result<Body<'static>, UnpackError> {
+        match self {
+            Self::Pieces(incoming) => Ok(Body::Pieces(Box::new(incoming.detach()?))),
+            other => Ok(other.keep()),
+        }
+    }
 }
 
 /// The header and the body of a message to a service, or back. `None` if it is nonsense.

@@ -283,6 +283,32 @@ fn a_body_of_unknown_size_goes_into_memory_that_the_function_makes() {
 }
 
 #[test]
+fn answers_that_wait_for_their_turn_leave_room_for_others() {
+    const LEN: usize = 20_000;
+    serve_and_call(
+        |deck| {
+            deck.serve_raw("fill", |request| {
+                let (mut incoming, reply) = request.open();
+                let value: u64 = incoming.unpack_express().unwrap();
+                reply.send(Message::new().pack_cheaper(&vec![value as u8; LEN][..]));
+            })
+        },
+        |deck| {
+            let mut fill = deck.raw_client("fill")?;
+            // Together they are far longer than a lane, and the first is wanted last.
+            let calls: Vec<_> = (0..100u64)
+                .map(|value| fill.start_message(Message::new().pack_safer(&value)))
+                .collect::<Result<_, _>>()?;
+            for (value, call) in calls.into_iter().enumerate().rev() {
+                let filled: Vec<u8> = fill.wait_message(call)?.unpack_vec()?;
+                assert_eq!(filled, [value as u8; LEN]);
+            }
+            Ok(())
+        },
+    );
+}
+
+#[test]
 fn a_raw_request_that_is_dropped_is_answered_with_an_error() {
     serve_and_call(
         |deck| deck.serve_raw("silent", drop),

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::palette;
-use super::picture::Slice;
+use super::slices::Slice;
 
 /// The middle of the picture, and its height in the complex plane.
 const CENTRE: (f64, f64) = (-0.6, 0.0);
@@ -12,14 +12,11 @@ const SAMPLES: u32 = 2;
 /// Far outside, the smooth count is smoother.
 const ESCAPE: f64 = 256.0;
 
-/// Computes the pixels of a slice, three bytes each.
-pub(crate) fn render(slice: Slice, options: &Options, pixels: &mut [u8]) {
-    let rows = pixels.chunks_exact_mut(3 * options.width as usize);
-    for (y, row) in (slice.first..).zip(rows) {
-        for (x, pixel) in (0..).zip(row.chunks_exact_mut(3)) {
-            pixel.copy_from_slice(&pixel_at(x, y, options));
-        }
-    }
+/// The pixels of a slice, three bytes each.
+pub(crate) fn render(slice: Slice, options: &Options) -> Vec<u8> {
+    let rows = slice.first..slice.first + slice.rows;
+    let places = rows.flat_map(|y| (0..options.width).map(move |x| (x, y)));
+    places.flat_map(|(x, y)| pixel_at(x, y, options)).collect()
 }
 
 fn pixel_at(x: u32, y: u32, options: &Options) -> [u8; 3] {

@@ -2,20 +2,23 @@
 
 use std::path::PathBuf;
 
-use super::Result;
+use mizzen_examples::Result;
+use mizzen_examples::options::number;
 
 const USAGE: &str = "the options are --width PIXELS, --height PIXELS, --iterations COUNT, --threads COUNT (of each \
-                     process) and --output FILE.png";
+                     process), --output FILE.png and --json";
 /// The picture is kept in memory as a whole: 3 bytes a pixel.
 const MAX_SIDE: u32 = 32_768;
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) iterations: u32,
-    pub(crate) threads: u32,
-    pub(crate) output: PathBuf,
+    /// Of each process.
+    pub(crate) threads: usize,
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) json: bool,
 }
 
 impl Default for Options {
@@ -25,7 +28,8 @@ impl Default for Options {
             height: 1200,
             iterations: 2000,
             threads: 1,
-            output: "mandelbrot.png".into(),
+            output: None,
+            json: false,
         }
     }
 }
@@ -39,21 +43,18 @@ impl Options {
                     .ok_or_else(|| format!("{option} needs a value; {USAGE}"))
             };
             match option.as_str() {
-                "--width" => options.width = number(&option, &value()?, MAX_SIDE)?,
-                "--height" => options.height = number(&option, &value()?, MAX_SIDE)?,
-                "--iterations" => options.iterations = number(&option, &value()?, u32::MAX)?,
-                "--threads" => options.threads = number(&option, &value()?, 1024)?,
-                "--output" => options.output = value()?.into(),
+                "--width" => options.width = number(&option, &value()?, 1..=MAX_SIDE)?,
+                "--height" => options.height = number(&option, &value()?, 1..=MAX_SIDE)?,
+                "--iterations" => options.iterations = number(&option, &value()?, 1..=u32::MAX)?,
+                "--threads" => options.threads = number(&option, &value()?, 1..=1024)?,
+                "--output" => options.output = Some(value()?.into()),
+                "--json" => options.json = true,
                 _ => return Err(format!("there is no option {option:?}; {USAGE}").into()),
             }
         }
+        if !options.json {
+            options.output.get_or_insert("mandelbrot.png".into());
+        }
         Ok(options)
-    }
-}
-
-fn number(option: &str, value: &str, max: u32) -> Result<u32> {
-    match value.parse() {
-        Ok(number) if (1..=max).contains(&number) => Ok(number),
-        _ => Err(format!("{option} needs a number from 1 to {max}, not {value:?}").into()),
     }
 }

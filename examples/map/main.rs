@@ -1,0 +1,58 @@
+//! A viewer of a huge map whose tiles are spread over all processes: pCoR's application.
+//!
+//! `mizzen run -n 4 -- target/release/map --region 2600,2400,1920,1920 --scale 0.5 --output map.png`
+//!
+//! README.md beside this file says how it works.
+
+mod census;
+mod chart;
+mod jpeg;
+mod noise;
+mod options;
+mod scale;
+mod service;
+mod terrain;
+#[cfg(test)]
+mod tests;
+mod tiles;
+mod view;
+mod viewer;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use mizzen::Deck;
+use mizzen_examples::Result;
+use mizzen_examples::picture::write_png;
+use options::Options;
+use tiles::{Map, Tiles};
+use viewer::Viewer;
+
+fn main() {
+    mizzen_examples::run("map", run);
+}
+
+fn run() -> Result<()> {
+    let deck = Deck::join()?;
+    let options = match Options::parse(std::env::args().skip(1), Map::WHOLE) {
+        Ok(options) => options,
+        // All processes got the same arguments: one complaint is enough.
+        Err(error) if deck.rank() == 0 => return Err(error),
+        Err(_) => return Ok(()),
+    };
+    let started = Instant::now();
+    let tiles = Arc::new(Tiles::draw(&deck, Map::WHOLE)?);
+    let _service = service::serve(&deck, &tiles)?;
+    let Some(census) = census::take(&deck, &tiles)? else {
+        return Ok(());
+    };
+    println!("{census}, drawn in {:.2?}", started.elapsed());
+    let mut viewer = Viewer::new(&deck)?;
+    for asked in &options.views {
+        let (pixels, cost) = viewer.show(Map::WHOLE, &asked.view)?;
+        let [width, height] = asked.view.pixels();
+        write_png(&asked.output, width, height, &pixels)?;
+        println!("{}: {}, {cost}", asked.output.display(), asked.view);
+    }
+    Ok(census.dismiss()?)
+}

@@ -1,0 +1,61 @@
+//! A small scene, rendered by all processes: a work pool of tiles, which have very different costs.
+//!
+//! `mizzen run -n 4 -- target/release/raytrace --width 960 --height 540 --samples 64 --output scene.png`
+//!
+//! README.md beside this file says how it works.
+
+mod camera;
+mod hit;
+mod light;
+mod options;
+mod random;
+mod scene;
+#[cfg(test)]
+mod tests;
+mod tile;
+mod trace;
+mod vector;
+
+use mizzen::{Deck, Outcome};
+use mizzen_examples::Result;
+use mizzen_examples::picture::write_png;
+use options::Options;
+use scene::Scene;
+use serde_bytes::ByteBuf;
+use tile::Tile;
+
+fn main() {
+    mizzen_examples::run("raytrace", run);
+}
+
+fn run() -> Result<()> {
+    let deck = Deck::join()?;
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        // All processes got the same arguments: one complaint is enough.
+        Err(error) if deck.rank() == 0 => return Err(error),
+        Err(_) => return Ok(()),
+    };
+    let outcome = render(&deck, &options)?;
+    if deck.rank() != 0 {
+        return Ok(());
+    }
+    let pixels = tile::assemble(&options, &outcome.results);
+    write_png(&options.output, options.width, options.height, &pixels)?;
+    println!("{}: {}", options.output.display(), outcome.report);
+    Ok(())
+}
+
+/// The tiles' pixels at rank 0, in the order of the tiles; none elsewhere.
+fn render(deck: &Deck, options: &Options) -> mizzen::Result<Outcome<ByteBuf>> {
+    let scene = Scene::new();
+    let tiles = match deck.rank().0 {
+        0 => Tile::all(options),
+        _ => Vec::new(),
+    };
+    deck.pool()
+        .name("raytrace")
+        .threads(options.threads)
+        // As one piece of bytes, not as a list of numbers.
+        .map_reported(tiles, |tile| ByteBuf::from(tile.render(&scene, options)))
+}
