@@ -60,6 +60,8 @@ struct State<T, R> {
     running: usize,
     /// Processes that get nothing any more.
     gone: HashSet<ProcessId>,
+    /// The calling thread shall not wait any longer.
+    urgent: bool,
     /// No more work will come.
     over: bool,
     report: Report,
@@ -91,6 +93,7 @@ impl<T, R> Board<T, R> {
                 left,
                 running: 0,
                 gone: HashSet::new(),
+                urgent: false,
                 over: false,
                 report: Report::default(),
             }),
@@ -141,8 +144,12 @@ impl<T, R> Board<T, R> {
         state.given.remove(&(index as u64));
         state.left -= 1;
         *state.report.by_rank.entry(ran).or_default() += 1;
+        let failed = matches!(result, Arrived::Failed(_));
         state.arrived.push_back((index, result));
-        self.news.notify_one();
+        // Others wait until the calling thread looks: waking it for each would cost as much as a short item.
+        if failed || state.left == 0 {
+            self.call(&mut state);
+        }
     }
 
     /// An item of another process was run here.
@@ -150,16 +157,24 @@ impl<T, R> Board<T, R> {
         let mut state = self.state();
         state.report.helped += 1;
         state.running -= 1;
+    }
+
+    /// Calls the calling thread.
+    fn call(&self, state: &mut State<T, R>) {
+        state.urgent = true;
         self.news.notify_one();
     }
 
-    /// Results since the last call; waits for some, at most as long as said.
+    /// Results since the last call; waits as long as said, or until there is no work here.
     pub(super) fn arrived(&self, patience: Duration) -> VecDeque<(usize, Arrived<R>)> {
         let mut state = self.state();
-        if state.arrived.is_empty() && !patience.is_zero() {
-            let waited = self.news.wait_timeout(state, patience);
+        if !patience.is_zero() {
+            let waited = self
+                .news
+                .wait_timeout_while(state, patience, |state| !state.urgent);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+        state.urgent = false;
         core::mem::take(&mut state.arrived)
     }
 
@@ -245,7 +260,7 @@ impl<T: DeserializeOwned, R> Board<T, R> {
                 return Work::Over;
             }
             // The calling thread fetches more, if there are any.
-            self.news.notify_one();
+            self.call(&mut state);
             state = self
                 .work
                 .wait(state)

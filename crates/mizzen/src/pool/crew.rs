@@ -27,6 +27,8 @@ use crate::rpc::{Client, words_of};
 /// How much work a process takes over at once. Long beside the time that it takes to get it, also from a busy process that must
 /// first be given a core; short beside the time at the end in which others have nothing to do.
 const PORTION: Duration = Duration::from_millis(10);
+/// How often the calling thread looks while there is work enough.
+const TICK: Duration = Duration::from_millis(2);
 /// How long to wait for the others when none of them has anything: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
@@ -331,8 +333,11 @@ where
         if board.waiting_here() > portion / 2
             || self.until.is_some_and(|until| Instant::now() >= until)
         {
-            self.pause = FIRST_PAUSE;
+            self.pause = TICK;
             return false;
+        }
+        if self.pause == TICK {
+            self.pause = FIRST_PAUSE;
         }
         let count = self.others.len();
         for step in 0..count {

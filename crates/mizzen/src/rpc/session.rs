@@ -81,11 +81,17 @@ impl Session {
 
     /// Nobody waits for the call any more.
     pub(super) fn cancel(&self, call: u64) {
-        // An async handler ends where it waits.
-        let running = lock(&self.running).remove(&call);
-        if running.is_none() {
-            lock(&self.cancelled).insert(call);
-            self.has_cancelled.store(true, Ordering::Release);
+        let mut running = lock(&self.running);
+        // An async handler ends where it waits. One that another worker is just about to keep finds the word in time.
+        match running.remove(&call) {
+            Some(task) => {
+                drop(running);
+                drop(task);
+            }
+            None => {
+                lock(&self.cancelled).insert(call);
+                self.has_cancelled.store(true, Ordering::Release);
+            }
         }
     }
 
@@ -107,9 +113,16 @@ impl Session {
     pub(super) fn keep(&self, call: u64, task: async_task::Task<()>) {
         let mut running = lock(&self.running);
         running.retain(|_, other| !other.is_finished());
-        if !task.is_finished() {
-            running.insert(call, task);
+        if task.is_finished() {
+            return;
         }
+        if !self.is_cancelled(call) {
+            running.insert(call, task);
+            return;
+        }
+        drop(running);
+        drop(task);
+        self.end(call);
     }
 }
 
