@@ -102,6 +102,7 @@ TABLES = [
     ),
 ]  # fmt: skip
 WAITS = Table("", "", "threads", "gap", [1, 2, 4, 8], "ms", 1e-6, "", False, True)
+CALLS = HERE / "calls.json"
 RPC = Table("", "", "rpc", "rtt", [0, KIB, 64 * KIB, MIB, 4 * MIB], "µs", 1e-3, "")
 
 
@@ -115,7 +116,7 @@ def render():
         parts += [f"## {table.title}", textwrap.fill(table.text, 120)]
         parts.append(hand_over(figures, table) if table.test == "hand" else ratios(figures, table))
         parts += [plots[table.metric]] if table.test == "copies" and table.metric in plots else []
-    parts += [longest_waits(figures), idle_and_start(figures), calls(figures), section.applications(), where_better(figures)]
+    parts += [longest_waits(figures), idle_and_start(figures), calls(), section.applications(), where_better(figures)]
     parts += [not_measured(figures), method(figures)]
     DOCUMENT.write_text("\n\n".join(part for part in parts if part) + "\n")
     print(f"wrote {DOCUMENT.relative_to(ROOT)}")
@@ -270,8 +271,10 @@ def idle_and_start(figures):
     return "\n\n".join(("## Waiting, idle, starting", textwrap.fill(text, 120), "\n".join(lines)))
 
 
-def calls(figures):
-    lines = plain_rows(figures, RPC)
+def calls():
+    if not CALLS.exists():
+        return ""
+    lines = plain_rows(Figures(CALLS), RPC)
     text = textwrap.fill(
         "Whole round trips: a body is sent, put into memory that the called function makes when it knows the length, and "
         "returned. Mizzen and MPI through shared memory between two processes, by MPI as a header message and a body message "
