@@ -93,14 +93,14 @@ impl Crowd {
         std::thread::yield_now();
         let signs = self.signs.get();
         let took = before.elapsed();
-        if took > HOGGED_YIELD {
-            // One may be an accident; where it was so before, it is none.
-            let long_ones = (self.long_yields.get() + 1).min(2);
-            self.long_yields.set(long_ones);
-            if long_ones == 2 {
+        let known = self.long_yields.get();
+        // One may be an accident; where it was so before, it is none, even if the slice was shorter.
+        if took > HOGGED_YIELD || known == 2 && took > HOGGED_YIELD / 5 {
+            self.long_yields.set((known + 1).min(2));
+            if known > 0 {
                 self.hogged.set(Self::HOGGED_FOR);
             }
-        } else {
+        } else if took < HOGGED_YIELD / 20 {
             self.long_yields.set(0);
         }
         let crowded = took > CROWDED_YIELD;
