@@ -43,8 +43,19 @@ struct Kept {
     harbours: Mutex<HashMap<TypeId, KeptHarbour>>,
 }
 
-/// A `Harbour<T>`, and the service that others send tasks to.
-type KeptHarbour = (Arc<dyn Any + Send + Sync>, Service);
+/// A `Harbour<T>`, the service that others send tasks to, and what closes its ways to others.
+type KeptHarbour = (Arc<dyn Any + Send + Sync>, Service, Box<dyn Fn() + Send>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // Workers may still hold what they looked at last; the process leaves its job now all the same.
+        let harbours = core::mem::take(&mut *lock(&self.harbours));
+        for (_, service, close) in harbours.into_values() {
+            drop(service);
+            close();
+        }
+    }
+}
 
 /// A `Deck` that does not keep the process in its job.
 pub(crate) struct WeakDeck {
@@ -94,11 +105,16 @@ impl Deck {
     pub(crate) fn harbour<T: Mobile>(&self) -> Result<Arc<Harbour<T>>, Error> {
         let mut harbours = lock(&self.kept.harbours);
         let known = harbours.get(&TypeId::of::<T>());
-        if let Some(Ok(harbour)) = known.map(|(any, _)| Arc::clone(any).downcast()) {
+        if let Some(Ok(harbour)) = known.map(|(any, ..)| Arc::clone(any).downcast()) {
             return Ok(harbour);
         }
         let (harbour, service) = Harbour::<T>::open(self)?;
-        harbours.insert(TypeId::of::<T>(), (Arc::clone(&harbour) as _, service));
+        let closes = Arc::clone(&harbour);
+        let close = Box::new(move || closes.close());
+        harbours.insert(
+            TypeId::of::<T>(),
+            (Arc::clone(&harbour) as _, service, close),
+        );
         Ok(harbour)
     }
 

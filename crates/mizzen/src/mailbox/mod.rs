@@ -509,6 +509,8 @@ impl<'a> Wait<'a> {
 impl Drop for Mailbox {
     fn drop(&mut self) {
         crash::point("mailbox.drop");
+        // Whoever looks for a task here shall not write the watch any more.
+        self.core.clear_waker();
         self.core.watch.announce_closed();
         self.core.close();
         self.process.close_mailbox(self.core.id);

@@ -11,9 +11,10 @@ use super::home::{Home, Journey};
 use super::{JourneyError, Mobile, Step};
 use crate::deck::{Deck, WeakDeck};
 use crate::error::{Error, RetrieveError};
-use crate::lock::{lock, try_lock};
+use crate::lock::{lock, lock_patiently, try_lock};
 use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::rpc::{Client, Service, words_of};
+use crate::tasks::{Seat, with_seat, without_place};
 
 /// How long to wait for the harbour of a process that does not answer to its name.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -37,7 +38,7 @@ pub(crate) struct Harbour<T: Mobile> {
     idle: Mutex<VecDeque<Rank>>,
     has_idle: AtomicUsize,
     asking: Mutex<Asking>,
-    ways: Mutex<HashMap<Rank, Way>>,
+    ways: Mutex<HashMap<Rank, Arc<Mutex<Way>>>>,
 }
 
 /// Who was asked last whether it has free workers, and when.
@@ -49,6 +50,7 @@ struct Asking {
 
 /// The way to another harbour.
 enum Way {
+    Unknown,
     Open(Box<Client<Cargo, ()>>),
     Avoided(Instant),
 }
@@ -113,9 +115,14 @@ impl<T: Mobile> Harbour<T> {
     fn unload(self: &Arc<Self>, cargo: Cargo) {
         match cargo {
             Cargo::Task(packed) => {
+                // It may take long, whatever came before it.
+                with_seat(|seat| seat.into_iter().for_each(Seat::step_aside));
                 self.count.fetch_add(1, Ordering::Relaxed);
                 self.board(packed);
             }
+            // A task of an earlier life of this rank: nobody waits for it any more.
+            Cargo::Left { task, .. } if task.id.home() != self.me => (),
+            Cargo::Ended { id, .. } if id.home() != self.me => (),
             Cargo::Left { task, to } => {
                 let to = ProcessId::new(Rank(to.0), Incarnation(to.1));
                 if let Some(again) = self.home.note_left(self.me, task, to) {
@@ -249,9 +256,8 @@ impl<T: Mobile> Harbour<T> {
             }
             return;
         }
-        // A home that is gone does not want to know.
         let to = (to.rank.0, to.incarnation.0);
-        let _ = self.post(home.rank, &Cargo::Left { task, to });
+        self.post_surely(home, &Cargo::Left { task, to });
     }
 
     fn end(self: &Arc<Self>, packed: &Packed, outcome: Result<Vec<u8>, String>) {
@@ -265,7 +271,7 @@ impl<T: Mobile> Harbour<T> {
                 rank: rank.0,
                 outcome: outcome.map(Into::into),
             };
-            let _ = self.post(id.home().rank, &ended);
+            self.post_surely(id.home(), &ended);
         }
         self.one_less();
     }
@@ -302,25 +308,54 @@ impl<T: Mobile> Harbour<T> {
         if rank.0 >= self.size {
             return None;
         }
-        let mut ways = lock(&self.ways);
-        let way = match ways.remove(&rank) {
-            Some(Way::Avoided(until)) if Instant::now() < until => {
-                ways.insert(rank, Way::Avoided(until));
+        let way = Arc::clone(
+            lock(&self.ways)
+                .entry(rank)
+                .or_insert_with(|| Arc::new(Mutex::new(Way::Unknown))),
+        );
+        let mut way = lock_patiently(&way);
+        let client = match core::mem::replace(&mut *way, Way::Unknown) {
+            Way::Avoided(until) if Instant::now() < until => {
+                *way = Way::Avoided(until);
                 return None;
             }
-            Some(Way::Open(client)) => Ok(client),
-            _ => self.find(rank),
+            Way::Open(client) => Ok(client),
+            Way::Unknown | Way::Avoided(_) => self.find(rank),
         };
-        let sent = way.ok().and_then(|mut client| {
+        let sent = client.ok().and_then(|mut client| {
             client.notify(cargo).ok()?;
             let to = client.server()?;
-            ways.insert(rank, Way::Open(client));
-            Some(to)
+            Some((client, to))
         });
-        if sent.is_none() {
-            ways.insert(rank, Way::Avoided(Instant::now() + AVOIDED));
+        match sent {
+            Some((client, to)) => {
+                *way = Way::Open(client);
+                Some(to)
+            }
+            None => {
+                *way = Way::Avoided(Instant::now() + AVOIDED);
+                None
+            }
         }
-        sent
+    }
+
+    /// Sends to a home what it waits for: again and again, unless that life of it is gone.
+    fn post_surely(&self, home: ProcessId, cargo: &Cargo) {
+        loop {
+            let there = self.post(home.rank, cargo);
+            let Some(deck) = self.deck.upgrade() else {
+                return;
+            };
+            if there.is_some() || deck.process.peers.is_life_gone(home) {
+                return;
+            }
+            without_place(|| std::thread::sleep(AVOIDED));
+        }
+    }
+
+    /// Nothing is sent any more.
+    pub(crate) fn close(&self) {
+        lock(&self.ways).clear();
     }
 
     #[cold]

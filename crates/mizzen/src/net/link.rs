@@ -18,6 +18,7 @@ use super::sharing::Sharing;
 use crate::error::{Departure, Gone, PostError, ReachError};
 use crate::process::Process;
 use crate::rank::ProcessId;
+use crate::tasks::without_place;
 use crate::wait::{Crowd, Patience, Step};
 
 /// A link to one life of one peer on a network.
@@ -268,7 +269,7 @@ impl NetLink {
                     if let Some(found) = look(&mut state) {
                         return Ok(found);
                     }
-                    let _ = self.changed.wait_timeout(state, nap);
+                    let _ = without_place(|| self.changed.wait_timeout(state, nap));
                 }
             }
         }

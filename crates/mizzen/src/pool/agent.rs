@@ -36,6 +36,8 @@ pub(super) enum Ask {
     /// The result of an item, or why there is none.
     Result {
         map: MapId,
+        /// Which life of the owner gave it away.
+        owner: u32,
         rank: u32,
         index: u64,
         result: Result<ByteBuf, String>,
@@ -46,7 +48,11 @@ pub(super) enum Ask {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
     /// These items; none if there are none now.
-    Items(Vec<(u64, ByteBuf)>),
+    Items {
+        items: Vec<(u64, ByteBuf)>,
+        /// Which life of the owner this is.
+        owner: u32,
+    },
     /// The process has not begun with that map.
     NotYet,
     /// All its items have results, or nobody wants them any more.
@@ -90,8 +96,10 @@ struct Maps {
 impl Agent {
     /// Answers to others from now on.
     pub(crate) fn serve(self: &Arc<Self>, process: &Handle) -> Result<Service, Error> {
-        let (agent, size) = (Arc::clone(self), process.size);
-        Service::of_function(process, SERVICE, move |ask: Ask| agent.answer(ask, size))
+        let (agent, size, me) = (Arc::clone(self), process.size, process.id);
+        Service::of_function(process, SERVICE, move |ask: Ask| {
+            agent.answer(ask, size, me)
+        })
     }
 
     /// Begins a map.
@@ -112,7 +120,7 @@ impl Agent {
         lock(&self.maps).open.remove(map);
     }
 
-    fn answer(&self, ask: Ask, size: u32) -> Answer {
+    fn answer(&self, ask: Ask, size: u32, me: ProcessId) -> Answer {
         let (Ask::Items { map, .. } | Ask::Result { map, .. }) = &ask;
         let lender = {
             let maps = lock(&self.maps);
@@ -135,15 +143,22 @@ impl Agent {
                 let to = ProcessId::new(Rank(rank), Incarnation(incarnation));
                 let items = lender.lend(to, want as usize, size);
                 let items = items.into_iter();
-                Answer::Items(items.map(|(index, item)| (index, item.into())).collect())
+                Answer::Items {
+                    items: items.map(|(index, item)| (index, item.into())).collect(),
+                    owner: me.incarnation.0,
+                }
             }
             Ask::Result {
+                owner,
                 rank,
                 index,
                 result,
                 ..
             } => {
-                lender.deliver(Rank(rank), index, result.map(ByteBuf::into_vec));
+                // What an earlier life of this rank gave away is not an item of this one.
+                if owner == me.incarnation.0 {
+                    lender.deliver(Rank(rank), index, result.map(ByteBuf::into_vec));
+                }
                 Answer::Noted
             }
         }

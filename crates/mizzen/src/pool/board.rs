@@ -25,7 +25,7 @@ pub(super) enum Work<T> {
 
 /// An item of another process, taken over.
 pub(super) struct Foreign {
-    pub(super) owner: Rank,
+    pub(super) owner: ProcessId,
     pub(super) index: u64,
     pub(super) item: Vec<u8>,
 }
@@ -182,7 +182,7 @@ impl<T, R> Board<T, R> {
     pub(super) fn lose(&self, gone: Gone) {
         let mut state = self.state();
         state.gone.insert(gone.process());
-        state.foreign.retain(|item| item.owner != gone.rank());
+        state.foreign.retain(|item| item.owner != gone.process());
         let had = |given: &Given| given.to == gone.process();
         let indices: Vec<u64> = state
             .given
@@ -205,7 +205,8 @@ impl<T, R> Board<T, R> {
 
     /// What was taken over from a process is not wanted any more.
     pub(super) fn forget(&self, owner: Rank) {
-        self.state().foreign.retain(|item| item.owner != owner);
+        let mut state = self.state();
+        state.foreign.retain(|item| item.owner.rank != owner);
     }
 
     /// What is not begun is left undone.

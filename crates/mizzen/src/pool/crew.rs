@@ -21,7 +21,7 @@ use crate::deck::Deck;
 use crate::error::{Error, RetrieveError};
 use crate::lock::lock;
 use crate::mailbox::Mailbox;
-use crate::rank::Rank;
+use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::rpc::{Client, words_of};
 
 /// How much work a process takes over at once. Long beside the time that it takes to get it, also from a busy process that must
@@ -34,6 +34,8 @@ const FIRST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 /// How long to wait for the service of a process that has not begun.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// How often to try to send a result to a process that is there and does not serve: five seconds in all.
+const TRIES: u32 = 250;
 /// How often to ask such a process again.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -65,12 +67,13 @@ where
         for _ in 0..settings.threads {
             threads.spawn(|| bench.work());
         }
-        // Threads end with the map, also with one that failed.
+        // Threads end with the map, also with one that failed, and if `take` panics.
+        let mut end = End(Some(&*board));
         let outcome = Caller::new(&bench, settings).and_then(|mut caller| caller.attend(take));
-        if outcome.is_err() {
-            board.cancel();
+        if outcome.is_ok() {
+            end.0 = None;
+            board.end();
         }
-        board.end();
         outcome
     });
     agent.close(&map);
@@ -79,6 +82,18 @@ where
     report.items = report.by_rank.values().sum();
     report.time = started.elapsed();
     Ok(report)
+}
+
+/// Ends a map that is not over.
+struct End<'a, T, R>(Option<&'a Board<T, R>>);
+
+impl<T, R> Drop for End<'_, T, R> {
+    fn drop(&mut self) {
+        if let Some(board) = self.0 {
+            board.cancel();
+            board.end();
+        }
+    }
 }
 
 /// What the threads of one map share.
@@ -129,30 +144,46 @@ where
 
     fn run_foreign(&self, foreign: Foreign) {
         let Foreign { owner, index, item } = foreign;
-        let result = match postcard::from_bytes(&item) {
-            Ok(item) => self.run(item),
-            Err(error) => Err(format!("it cannot be read there: {error}")),
-        };
-        let result = result.and_then(|result| {
-            let bytes = postcard::to_allocvec(&result);
-            bytes
-                .map(ByteBuf::from)
-                .map_err(|error| format!("its result cannot be sent: {error}"))
-        });
+        // Types that panic while they are read or written cost the item, not the thread.
+        let result = catch_unwind(AssertUnwindSafe(|| self.run_packed(&item)));
+        let result = result.unwrap_or_else(|panic| Err(words_of(&*panic)));
         let ask = Ask::Result {
             map: self.map.clone(),
+            owner: owner.incarnation.0,
             rank: self.deck.rank().0,
             index,
             result,
         };
         if !self.send(owner, &ask) {
             // Who is gone, or has ended its map early, does not want the rest either.
-            self.board.forget(owner);
+            self.board.forget(owner.rank);
         }
         self.board.note_helped();
     }
 
-    fn send(&self, owner: Rank, result: &Ask) -> bool {
+    fn run_packed(&self, item: &[u8]) -> Result<ByteBuf, String> {
+        let item = postcard::from_bytes(item);
+        let item = item.map_err(|error| format!("it cannot be read there: {error}"))?;
+        let bytes = postcard::to_allocvec(&self.run(item)?);
+        bytes
+            .map(ByteBuf::from)
+            .map_err(|error| format!("its result cannot be sent: {error}"))
+    }
+
+    /// Sends a result, again and again unless its owner is gone or has ended its map.
+    fn send(&self, owner: ProcessId, result: &Ask) -> bool {
+        for _ in 0..TRIES {
+            if self.try_send(owner.rank, result) {
+                return true;
+            }
+            if self.deck.process.peers.is_life_gone(owner) {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn try_send(&self, owner: Rank, result: &Ask) -> bool {
         let mut results = lock(&self.results);
         let client = match results.remove(&owner) {
             Some(client) => Ok(client),
@@ -352,13 +383,13 @@ where
                 continue;
             }
             match self.ask(rank, portion) {
-                Some(Answer::Items(items)) => {
+                Some(Answer::Items { items, owner }) => {
                     self.others[index].1 = Other::Open;
                     if items.is_empty() {
                         continue;
                     }
                     let items = items.into_iter().map(|(index, item)| Foreign {
-                        owner: rank,
+                        owner: ProcessId::new(rank, Incarnation(owner)),
                         index,
                         item: item.into_vec(),
                     });

@@ -12,6 +12,7 @@ use super::{Path, Process};
 use crate::error::{BindError, FetchError, Gone, ReachError};
 use crate::lock::lock;
 use crate::rank::{Address, Rank};
+use crate::tasks::without_place;
 
 /// The names this process holds for the job, those it remembers, and the questions it waits for.
 #[derive(Debug)]
@@ -391,10 +392,8 @@ impl Process {
                 );
             }
             let nap = left.unwrap_or(REMARK_AFTER).min(REMARK_AFTER);
-            questions = self
-                .names
-                .answered
-                .wait_timeout(questions, nap)
+            let wait = || self.names.answered.wait_timeout(questions, nap);
+            questions = without_place(wait)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }

@@ -121,6 +121,12 @@ impl Peers {
             .filter(|gone| process.is_fenced_by(gone.process()))
     }
 
+    /// Whether a life of a rank is known to be gone.
+    pub(crate) fn is_life_gone(&self, life: ProcessId) -> bool {
+        let gone = self.lock_gone().get(&life.rank).copied();
+        gone.is_some_and(|gone| gone.process().incarnation >= life.incarnation)
+    }
+
     /// How the latest known life of a rank went, if it is gone and no later one is linked.
     pub(crate) fn last_gone(&self, rank: Rank) -> Option<Gone> {
         let gone = self.lock_gone().get(&rank).copied()?;

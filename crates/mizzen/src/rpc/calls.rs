@@ -26,11 +26,21 @@ pub(super) enum Ended {
 }
 
 /// Calls by their numbers, which follow each other.
-#[derive(Default)]
 pub(super) struct Calls {
     first: u64,
     states: VecDeque<State>,
     waiting: usize,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self {
+            // 0 is the number of what is not answered.
+            first: 1,
+            states: VecDeque::new(),
+            waiting: 0,
+        }
+    }
 }
 
 impl Calls {

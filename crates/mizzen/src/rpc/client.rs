@@ -74,14 +74,27 @@ enum Answer {
     No,
 }
 
-/// Numbers of clients, each for itself in this process.
+/// A future that waits for the answer to a call.
+struct Waiting<'a, A: ?Sized, R> {
+    client: &'a mut Client<A, R>,
+    call: u64,
+}
+
+impl<A: ?Sized, R> Drop for Waiting<'_, A, R> {
+    fn drop(&mut self) {
+        // Nothing, if the answer was taken.
+        self.client.give_up(self.call);
+    }
+}
+
+/// Numbers of sessions, each for itself in this process.
 static SESSIONS: AtomicU32 = AtomicU32::new(0);
 
 impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     fn new(process: &Handle, target: Target) -> Result<Self, Error> {
         Ok(Self {
             target,
-            session: SESSIONS.fetch_add(1, Ordering::Relaxed) % Header::SESSIONS,
+            session: 0,
             inbox: Mailbox::new(process.clone(), process.open_mailbox()?),
             path: None,
             patience: Deck::FETCH_PATIENCE,
@@ -135,8 +148,7 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
         self.wait_until(call, Some(deadline))
     }
 
-    /// Calls, for async tasks of any runtime. If the future is dropped, the call is not cancelled, and its answer is dropped
-    /// when it comes.
+    /// Calls, for async tasks of any runtime. If the future is dropped, the call is [cancelled](Self::cancel).
     ///
     /// # Errors
     ///
@@ -199,6 +211,7 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     ///
     /// As [`call`](Self::call), as far as sending goes.
     pub fn notify(&mut self, arguments: &A) -> Result<(), CallError> {
+        self.ensure_path()?;
         let header = self.header(0, Kind::Notify, 0);
         self.send(header, arguments)
     }
@@ -321,6 +334,7 @@ impl<A: ?Sized, R> Client<A, R> {
     ///
     /// As [`notify`](Self::notify).
     pub fn notify_message(&mut self, message: &mut Message<'_>) -> Result<(), CallError> {
+        self.ensure_path()?;
         message.set_lead(Some(self.header(0, Kind::Notify, 0).encode()));
         let posted = self.post(|sender| sender.post(message));
         message.set_lead(None);
@@ -368,13 +382,19 @@ impl<A: ?Sized, R> Client<A, R> {
     /// A number for a new call, when there is room for it.
     #[inline]
     fn reserve(&mut self) -> Result<u64, CallError> {
-        if self.path.is_none() {
-            self.find()?;
-        }
+        self.ensure_path()?;
         while self.calls.waiting() >= WINDOW {
             self.take_answer(None, None, &mut [0; SHORT_MAX])?;
         }
         Ok(self.calls.begin())
+    }
+
+    #[inline]
+    fn ensure_path(&mut self) -> Result<(), CallError> {
+        if self.path.is_none() {
+            self.find()?;
+        }
+        Ok(())
     }
 
     /// Finds the service, and opens a path to it.
@@ -396,6 +416,8 @@ impl<A: ?Sized, R> Client<A, R> {
             cause,
         })?;
         let server = address.process;
+        // What an earlier service still says is not for this one.
+        self.session = SESSIONS.fetch_add(1, Ordering::Relaxed) % Header::SESSIONS;
         let sender = MailboxRef::new(process, address).sender();
         let mut sender = sender.map_err(|cause| self.not_posted(cause))?;
         let mut hello = [0; HEADER + 16];
@@ -414,11 +436,9 @@ impl<A: ?Sized, R> Client<A, R> {
         &mut self,
         post: impl FnOnce(&mut Sender) -> Result<(), PostError>,
     ) -> Result<(), CallError> {
-        if self.path.is_none() {
-            self.find()?;
-        }
+        // Whoever posts has found the service before: the header names the session.
         let Some(path) = &mut self.path else {
-            return Ok(());
+            return Err(self.lost(Ended::Stopped));
         };
         match post(&mut path.sender) {
             Ok(()) => Ok(()),
@@ -476,8 +496,8 @@ impl<A: ?Sized, R> Client<A, R> {
     }
 
     async fn settle_async(&mut self, call: u64) -> Result<(Kind, Body<'static>), CallError> {
-        let client = self;
-        poll_fn(move |context| client.poll_settled(call, context)).await
+        let waiting = Waiting { client: self, call };
+        poll_fn(|context| waiting.client.poll_settled(call, context)).await
     }
 
     fn poll_settled(
@@ -546,7 +566,8 @@ impl<A: ?Sized, R> Client<A, R> {
         let Some((source, header, body)) = open(&self.inbox, next, slot) else {
             return Answer::No;
         };
-        if self.path.as_ref().is_none_or(|path| path.server != source) {
+        let is_server = self.path.as_ref().is_some_and(|path| path.server == source);
+        if !is_server || header.session != self.session {
             return Answer::No;
         }
         if header.kind == Kind::Stopped {

@@ -153,7 +153,11 @@ where
         });
         // Most end at once, or soon come to where they wait.
         runnable.run();
-        session.keep(call, task);
+        if wanted {
+            session.keep(call, task);
+        } else {
+            task.detach();
+        }
     }
 }
 

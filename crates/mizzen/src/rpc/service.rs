@@ -3,6 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -82,8 +83,8 @@ impl Service {
                 mailbox: Some(mailbox),
                 sessions: HashMap::new(),
                 last: None,
+                handler: Some(Arc::new(handler)),
             }),
-            handler: Box::new(handler),
             pace: Pace::new(),
         });
         find::announce(process, name, full_address)?;
@@ -118,12 +119,13 @@ impl Drop for Service {
         let mut desk = lock(&self.served.desk);
         find::withdraw(&self.process, &self.name, self.address.full_address());
         for (_, session) in desk.sessions.drain() {
-            session.say(0, Kind::Stopped);
+            session.stop();
         }
+        let handler = desk.handler.take();
         desk.last = None;
         let mailbox = desk.mailbox.take();
         drop(desk);
-        drop(mailbox);
+        drop((mailbox, handler));
     }
 }
 
@@ -138,7 +140,6 @@ impl fmt::Debug for Service {
 /// A service as workers see it.
 struct Served {
     desk: Mutex<Desk>,
-    handler: Box<dyn Handler>,
     pace: Pace,
 }
 
@@ -149,6 +150,8 @@ struct Desk {
     sessions: HashMap<(ProcessId, u32), Arc<Session>>,
     /// Who asked last: most likely it asks next.
     last: Option<((ProcessId, u32), Arc<Session>)>,
+    /// None when the service has ended.
+    handler: Option<Arc<dyn Handler>>,
 }
 
 /// What a look at the desk found.
@@ -171,8 +174,13 @@ impl Desk {
                 Ok(next) => next,
                 Err(RetrieveError::PeerGone(gone)) => {
                     self.last = None;
-                    self.sessions
-                        .retain(|(client, _), _| *client != gone.process());
+                    self.sessions.retain(|(client, _), session| {
+                        let stays = *client != gone.process();
+                        if !stays {
+                            session.close();
+                        }
+                        stays
+                    });
                     return Some(Todo::Hear(gone));
                 }
                 Err(_) => continue,
@@ -227,7 +235,9 @@ impl Desk {
             }
             Kind::Close => {
                 self.last = None;
-                self.sessions.remove(&key);
+                if let Some(session) = self.sessions.remove(&key) {
+                    session.close();
+                }
             }
             _ => (),
         }
@@ -282,18 +292,24 @@ impl Source for Served {
         let Some(todo) = desk.next(process, &mut slot) else {
             return false;
         };
+        let Some(handler) = desk.handler.clone() else {
+            return false;
+        };
         drop(desk);
         let asked = match todo {
             Todo::Answer(asked) => asked,
             Todo::Hear(gone) => {
-                self.handler.lost(gone);
+                handler.lost(gone);
                 return true;
             }
         };
         if self.pace.is_slow() {
             seat.step_aside();
         }
-        self.pace.time(|| self.handler.handle(asked));
+        // What the program's types do while they are read or written may panic, too: that costs the call, not the worker.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            self.pace.time(|| handler.handle(asked))
+        }));
         true
     }
 

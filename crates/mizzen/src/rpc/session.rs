@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mizzen_lane::SHORT_MAX;
 
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
-use crate::lock::lock;
+use crate::lock::{lock, lock_patiently, try_lock};
 use crate::message::Message;
 use crate::sender::Sender;
 
@@ -19,9 +19,14 @@ pub(super) struct Session {
     /// Calls that nobody waits for any more and that may still run.
     cancelled: Mutex<HashSet<u64>>,
     has_cancelled: AtomicBool,
+    /// Nobody waits for anything any more.
+    closed: AtomicBool,
     /// Async handlers under way.
     running: Mutex<HashMap<u64, async_task::Task<()>>>,
 }
+
+/// Cancelled calls that are remembered.
+const MOST_CANCELLED: usize = 1024;
 
 impl Session {
     pub(super) fn new(number: u32, reply: Sender) -> Self {
@@ -30,6 +35,7 @@ impl Session {
             reply: Mutex::new(reply),
             cancelled: Mutex::default(),
             has_cancelled: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
             running: Mutex::default(),
         }
     }
@@ -41,13 +47,13 @@ impl Session {
         short[..HEADER].copy_from_slice(&header.encode());
         if let Ok(used) = postcard::to_slice(result, &mut short[HEADER..]) {
             let len = HEADER + used.len();
-            let _ = lock(&self.reply).send(&short[..len]);
+            let _ = lock_patiently(&self.reply).send(&short[..len]);
             return;
         }
         let bytes = postcard::to_extend(result, header.encode().to_vec());
         match bytes {
             Ok(bytes) if bytes.len() <= COMPACT_MAX => {
-                let _ = lock(&self.reply).send(&bytes[..]);
+                let _ = lock_patiently(&self.reply).send(&bytes[..]);
             }
             Ok(bytes) => {
                 let mut message = Message::new();
@@ -61,13 +67,13 @@ impl Session {
     /// Answers with a message.
     pub(super) fn answer_message(&self, call: u64, message: &mut Message<'_>) {
         message.set_lead(Some(self.header(call, Kind::Done).encode()));
-        let _ = lock(&self.reply).post(message);
+        let _ = lock_patiently(&self.reply).post(message);
         message.set_lead(None);
     }
 
     /// Says something that has no value.
     pub(super) fn say(&self, call: u64, kind: Kind) {
-        let _ = lock(&self.reply).send(&self.header(call, kind).encode());
+        let _ = lock_patiently(&self.reply).send(&self.header(call, kind).encode());
     }
 
     fn header(&self, call: u64, kind: Kind) -> Header {
@@ -89,14 +95,39 @@ impl Session {
                 drop(task);
             }
             None => {
-                lock(&self.cancelled).insert(call);
+                let mut cancelled = lock(&self.cancelled);
+                // Most of these ended before the word came. Who forgets one computes in vain, no more.
+                if cancelled.len() >= MOST_CANCELLED {
+                    cancelled.clear();
+                }
+                cancelled.insert(call);
                 self.has_cancelled.store(true, Ordering::Release);
             }
         }
     }
 
     pub(super) fn is_cancelled(&self, call: u64) -> bool {
-        self.has_cancelled.load(Ordering::Acquire) && lock(&self.cancelled).contains(&call)
+        self.has_cancelled.load(Ordering::Acquire)
+            && (self.closed.load(Ordering::Acquire) || lock(&self.cancelled).contains(&call))
+    }
+
+    /// The client is gone, or the service ends: nobody waits for any call, and async handlers end where they wait.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.has_cancelled.store(true, Ordering::Release);
+        let running = core::mem::take(&mut *lock(&self.running));
+        drop(running);
+    }
+
+    /// Says that nothing will be answered any more, if there is room to say so.
+    pub(super) fn stop(&self) {
+        let header = self.header(0, Kind::Stopped).encode();
+        let mut message = Message::new();
+        message.pack_cheaper(&header);
+        if let Some(mut reply) = try_lock(&self.reply) {
+            let _ = reply.try_post(&mut message);
+        }
+        self.close();
     }
 
     /// A call has ended.
@@ -104,8 +135,8 @@ impl Session {
         if self.has_cancelled.load(Ordering::Acquire) {
             let mut cancelled = lock(&self.cancelled);
             cancelled.remove(&call);
-            self.has_cancelled
-                .store(!cancelled.is_empty(), Ordering::Release);
+            let any = !cancelled.is_empty() || self.closed.load(Ordering::Acquire);
+            self.has_cancelled.store(any, Ordering::Release);
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Seat {
     parked: Arc<Parked>,
     /// Whether it is the one that looks for what comes.
     watches: Cell<bool>,
+    /// Whether it is blocked, and another has its place.
+    away: Cell<bool>,
     /// Whether it said that it looks at the networks all the time.
     polls: Cell<bool>,
     sources: RefCell<Vec<Arc<dyn Source>>>,
@@ -53,15 +55,26 @@ pub(crate) fn with_seat<T>(use_it: impl FnOnce(Option<&Seat>) -> T) -> T {
 /// Does something that blocks. If the calling thread is a worker, another takes its place meanwhile.
 pub(crate) fn without_place<T>(blocks: impl FnOnce() -> T) -> T {
     with_seat(|seat| {
+        // Who waits inside of a wait has given its place already.
+        let seat = seat.filter(|seat| !seat.away.replace(true));
         let Some(seat) = seat else {
             return blocks();
         };
+        let _back = Back(seat);
         seat.step_aside();
         seat.crew.give_place();
-        let outcome = blocks();
-        seat.crew.take_place();
-        outcome
+        blocks()
     })
+}
+
+/// Takes the place again, also after a panic.
+struct Back<'a>(&'a Seat);
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        self.0.crew.take_place();
+        self.0.away.set(false);
+    }
 }
 
 impl Seat {
@@ -80,6 +93,7 @@ impl Seat {
                     process,
                     parked: Arc::new(parked),
                     watches: Cell::new(false),
+                    away: Cell::new(false),
                     polls: Cell::new(false),
                     sources: RefCell::default(),
                     version: Cell::new(0),

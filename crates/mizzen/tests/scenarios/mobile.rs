@@ -1,8 +1,8 @@
 //! Mobile tasks, whatever the path between the ranks.
 
-use std::sync::Barrier;
 use std::time::Duration;
 
+use super::meet;
 use crate::run;
 
 use mizzen::{Deck, Error, JourneyError, Mobile, Step};
@@ -34,10 +34,9 @@ impl Mobile for Round {
 
 #[test]
 fn tasks_carry_their_state_from_rank_to_rank() {
-    let end = Barrier::new(3);
     run(3, |deck| {
         deck.welcome::<Round>()?;
-        end.wait();
+        meet(&deck, "meeting 1")?;
         let mut journeys = Vec::new();
         for number in 0..10u32 {
             let task = Round {
@@ -54,7 +53,7 @@ fn tasks_carry_their_state_from_rank_to_rank() {
             assert!((0..3).all(|rank| visited.iter().filter(|r| **r == rank).count() > 20));
             assert_eq!(ballast, vec![number as u8; 650 * number as usize]);
         }
-        end.wait();
+        meet(&deck, "meeting 2")?;
         Ok(())
     })
     .unwrap();
@@ -74,7 +73,6 @@ impl Mobile for Panics {
 
 #[test]
 fn a_panic_reaches_the_home() {
-    let end = Barrier::new(2);
     run(2, |deck| {
         deck.welcome::<Panics>()?;
         let outcome = deck.spawn(1, Panics)?.join();
@@ -82,7 +80,7 @@ fn a_panic_reaches_the_home() {
             outcome,
             Err(Error::Journey(JourneyError::Panicked { message, .. })) if message == "on the way"
         ));
-        end.wait();
+        meet(&deck, "meeting 3")?;
         Ok(())
     })
     .unwrap();
@@ -110,10 +108,9 @@ impl Mobile for Slow {
 
 #[test]
 fn who_has_too_many_tasks_gives_some_to_who_has_none() {
-    let end = Barrier::new(2);
     run(2, |deck| {
         deck.welcome::<Slow>()?;
-        end.wait();
+        meet(&deck, "meeting 4")?;
         if deck.rank() == 0 {
             let journeys: Vec<_> = (0..16)
                 .map(|_| deck.spawn(0, Slow { steps: 40 }))
@@ -124,7 +121,7 @@ fn who_has_too_many_tasks_gives_some_to_who_has_none() {
                 .collect::<Result<_, _>>()?;
             assert!(ended.contains(&1), "{ended:?}");
         }
-        end.wait();
+        meet(&deck, "meeting 5")?;
         Ok(())
     })
     .unwrap();
@@ -132,7 +129,6 @@ fn who_has_too_many_tasks_gives_some_to_who_has_none() {
 
 #[test]
 fn a_task_that_cannot_go_goes_on_where_it_is() {
-    let end = Barrier::new(2);
     run(2, |deck| {
         if deck.rank() == 0 {
             let task = Round {
@@ -144,7 +140,7 @@ fn a_task_that_cannot_go_goes_on_where_it_is() {
             let (visited, _) = deck.spawn(0, task)?.join()?;
             assert_eq!(visited, [0, 0, 0]);
         }
-        end.wait();
+        meet(&deck, "meeting 6")?;
         Ok(())
     })
     .unwrap();

@@ -24,6 +24,23 @@ fn inbox_of(deck: &Deck, name: &str) -> Result<Mailbox> {
     Ok(inbox)
 }
 
+/// Nobody goes on before all ranks are here. Each meeting of a job has its own name.
+fn meet(deck: &Deck, name: &str) -> Result<()> {
+    let inbox = deck.mailbox()?;
+    if deck.rank() != 0 {
+        let mut message = Message::new();
+        message.pack_mailbox(&inbox.address());
+        deck.fetch(name)?.post(&mut message)?;
+        inbox.receive::<u8>()?;
+        return Ok(());
+    }
+    deck.bind(name, &inbox)?;
+    let others: Vec<MailboxRef> = (1..deck.size())
+        .map(|_| Ok(inbox.retrieve()?.unpack_mailbox()?))
+        .collect::<Result<_>>()?;
+    others.iter().try_for_each(|other| Ok(other.send(&0u8)?))
+}
+
 /// A job of two: rank 0 has the mailbox, rank 1 its address.
 fn pair(
     receive: impl Fn(&Deck, Mailbox) -> Result<()> + Sync,

@@ -1,9 +1,10 @@
 //! Remote procedures, whatever the path between the ranks.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
+use super::meet;
 use crate::run;
 
 use mizzen::{CallError, Deck, Error, Message, Result};
@@ -13,17 +14,13 @@ fn serve_and_call<S>(
     serve: impl Fn(&Deck) -> Result<S> + Sync,
     call: impl Fn(&Deck) -> Result<()> + Sync,
 ) {
-    let end = Barrier::new(2);
     run(2, |deck| {
         if deck.rank() == 0 {
-            let service = serve(&deck);
-            end.wait();
-            service.map(drop)
-        } else {
-            let outcome = call(&deck);
-            end.wait();
-            outcome
+            let _service = serve(&deck)?;
+            return meet(&deck, "end");
         }
+        call(&deck)?;
+        meet(&deck, "end")
     })
     .unwrap();
 }
@@ -148,18 +145,19 @@ fn many_calls_under_way_are_answered_each_with_its_own() {
 
 #[test]
 fn a_call_has_a_deadline_and_the_service_learns_that_nobody_waits() {
-    let told = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&told);
     serve_and_call(
-        move |deck| {
-            let told = Arc::clone(&told);
-            deck.serve("slow", move |long: bool| {
+        |deck| {
+            let told = Arc::new(AtomicBool::new(false));
+            let seen = Arc::clone(&told);
+            let slow = deck.serve("slow", move |long: bool| {
                 let started = Instant::now();
                 while long && !mizzen::is_cancelled() && started.elapsed().as_secs() < 10 {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                told.store(mizzen::is_cancelled(), Ordering::Release);
-            })
+                told.fetch_or(mizzen::is_cancelled(), Ordering::AcqRel);
+            })?;
+            let told = deck.serve("told", move |()| seen.load(Ordering::Acquire))?;
+            Ok((slow, told))
         },
         |deck| {
             let mut slow = deck.client::<bool, ()>("slow")?;
@@ -170,13 +168,13 @@ fn a_call_has_a_deadline_and_the_service_learns_that_nobody_waits() {
                 .unwrap_err();
             assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
             assert!(started.elapsed() < Duration::from_secs(3));
+            let mut told = deck.client::<(), bool>("told")?;
             let patience = Instant::now();
-            while !seen.load(Ordering::Acquire) {
+            while !told.call(&())? {
                 assert!(
                     patience.elapsed() < Duration::from_secs(5),
                     "it was not told"
                 );
-                std::thread::sleep(Duration::from_millis(1));
             }
             slow.call(&false)?;
             Ok(())
@@ -192,12 +190,11 @@ fn an_async_function_that_nobody_waits_for_ends_where_it_awaits() {
             self.0.fetch_add(1, Ordering::AcqRel);
         }
     }
-    let ended = Arc::new(AtomicU32::new(0));
-    let seen = Arc::clone(&ended);
     serve_and_call(
-        move |deck| {
-            let ended = Arc::clone(&ended);
-            deck.serve_async("never", move |wait: bool| {
+        |deck| {
+            let ended = Arc::new(AtomicU32::new(0));
+            let seen = Arc::clone(&ended);
+            let never = deck.serve_async("never", move |wait: bool| {
                 let guard = Ended(Arc::clone(&ended));
                 async move {
                     if wait {
@@ -206,17 +203,19 @@ fn an_async_function_that_nobody_waits_for_ends_where_it_awaits() {
                     drop(guard);
                     wait
                 }
-            })
+            })?;
+            let ended = deck.serve("ended", move |()| seen.load(Ordering::Acquire))?;
+            Ok((never, ended))
         },
         |deck| {
             let mut never = deck.client::<bool, bool>("never")?;
             assert!(!never.call(&false)?);
             let call = never.start(&true)?;
             never.cancel(call);
+            let mut ended = deck.client::<(), u32>("ended")?;
             let patience = Instant::now();
-            while seen.load(Ordering::Acquire) < 2 {
+            while ended.call(&())? < 2 {
                 assert!(patience.elapsed() < Duration::from_secs(5), "it goes on");
-                std::thread::sleep(Duration::from_millis(1));
             }
             Ok(())
         },
@@ -323,25 +322,23 @@ fn a_raw_request_that_is_dropped_is_answered_with_an_error() {
 
 #[test]
 fn a_service_that_ends_fails_its_calls_and_is_found_again() {
-    let (first, again) = (Barrier::new(2), Barrier::new(2));
-    let end = Barrier::new(2);
     run(2, |deck| {
         if deck.rank() == 0 {
             let service = deck.serve_async("here", |()| std::future::pending::<()>())?;
-            first.wait();
+            meet(&deck, "first")?;
             std::thread::sleep(Duration::from_millis(20));
             drop(service);
-            again.wait();
+            meet(&deck, "again")?;
             let _service = deck.serve("here", |()| ())?;
-            end.wait();
+            meet(&deck, "end")?;
         } else {
-            first.wait();
+            meet(&deck, "first")?;
             let mut here = deck.client_at::<(), ()>(0, "here")?;
             let error = here.call(&()).unwrap_err();
             assert!(matches!(error, CallError::Stopped { .. }), "{error}");
-            again.wait();
+            meet(&deck, "again")?;
             here.call(&())?;
-            end.wait();
+            meet(&deck, "end")?;
         }
         Ok(())
     })
@@ -371,7 +368,6 @@ fn the_death_of_who_serves_fails_the_call() {
 
 #[test]
 fn services_are_called_by_rank_by_address_and_anywhere() {
-    let end = Barrier::new(3);
     run(3, |deck| {
         let rank = deck.rank().0;
         let service = (rank > 0)
@@ -391,7 +387,7 @@ fn services_are_called_by_rank_by_address_and_anywhere() {
             let mut any = deck.client::<(), u32>("who")?;
             assert!((1..3).contains(&any.call(&())?));
         }
-        end.wait();
+        meet(&deck, "end")?;
         Ok(())
     })
     .unwrap();
@@ -399,7 +395,6 @@ fn services_are_called_by_rank_by_address_and_anywhere() {
 
 #[test]
 fn services_that_call_each_other_do_not_wait_for_ever() {
-    let (ready, end) = (Barrier::new(2), Barrier::new(2));
     run(2, |deck| {
         let rank = deck.rank().0;
         let inner = deck.clone();
@@ -410,11 +405,11 @@ fn services_that_call_each_other_do_not_wait_for_ever() {
             let mut other = inner.client_at::<u32, u32>(1 - rank, "down").unwrap();
             1 + other.call(&(depth - 1)).unwrap()
         })?;
-        ready.wait();
+        meet(&deck, "ready")?;
         // Deeper than there are workers: each waiting call gives its place to the next.
         let mut down = deck.client_at::<u32, u32>(1 - rank, "down")?;
         assert_eq!(down.call(&20)?, 20);
-        end.wait();
+        meet(&deck, "end")?;
         Ok(())
     })
     .unwrap();

@@ -1,8 +1,8 @@
 //! Tasks and workers, whatever the path between the ranks.
 
-use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use super::meet;
 use crate::run;
 
 use mizzen::{Deck, Error, Result};
@@ -43,8 +43,7 @@ fn tasks_that_await_messages_cost_no_thread() {
             for number in 0..TASKS {
                 deck.fetch(&format!("task {number}"))?.send(&number)?;
             }
-            // What is posted must be read before its sender leaves is not promised to tasks: wait for the end.
-            return deck.fetch("end").map(drop).map_err(Error::from);
+            return meet(&deck, "end");
         }
         let tasks: Vec<_> = (0..TASKS)
             .map(|number| {
@@ -59,8 +58,7 @@ fn tasks_that_await_messages_cost_no_thread() {
         for (number, task) in tasks.into_iter().enumerate() {
             assert_eq!(task.join()?, number as u32);
         }
-        deck.bind("end", &deck.mailbox()?)?;
-        Ok(())
+        meet(&deck, "end")
     })
     .unwrap();
 }
@@ -133,13 +131,11 @@ fn a_blocked_task_is_woken_while_all_workers_compute() {
 #[test]
 fn ranks_start_and_leave_with_workers_many_times() {
     for _ in 0..20 {
-        let meet = Barrier::new(2);
         run(2, |deck: Deck| {
             let tasks: Vec<_> = (0..10u32).map(|x| deck.run(move || x)).collect();
             let sum: u32 = tasks.into_iter().map(|task| task.join()).sum();
             assert_eq!(sum, 45);
-            meet.wait();
-            Ok(())
+            meet(&deck, "end")
         })
         .unwrap();
     }
