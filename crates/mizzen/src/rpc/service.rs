@@ -83,8 +83,8 @@ impl Service {
                 mailbox: Some(mailbox),
                 sessions: HashMap::new(),
                 last: None,
-                handler: Some(Arc::new(handler)),
             }),
+            handler: Box::new(handler),
             pace: Pace::new(),
         });
         find::announce(process, name, full_address)?;
@@ -106,6 +106,17 @@ impl Service {
         self.address.clone()
     }
 
+    /// Workers let go of what they looked at last when they look again, and they are called for that. What the function
+    /// holds, maybe the last `Deck`, is then dropped here and not there, where the end of the program would not wait for it.
+    fn wait_for_workers(&self) {
+        // One for `served`, one for `source`.
+        const OURS: usize = 2;
+        let started = Instant::now();
+        while Arc::strong_count(&self.served) > OURS && started.elapsed() < LETTING_GO {
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -121,11 +132,11 @@ impl Drop for Service {
         for (_, session) in desk.sessions.drain() {
             session.stop();
         }
-        let handler = desk.handler.take();
         desk.last = None;
         let mailbox = desk.mailbox.take();
         drop(desk);
-        drop((mailbox, handler));
+        drop(mailbox);
+        self.wait_for_workers();
     }
 }
 
@@ -137,9 +148,13 @@ impl fmt::Debug for Service {
     }
 }
 
+/// A worker that has not let go by then carries out a call, and lets go after it.
+const LETTING_GO: Duration = Duration::from_millis(20);
+
 /// A service as workers see it.
 struct Served {
     desk: Mutex<Desk>,
+    handler: Box<dyn Handler>,
     pace: Pace,
 }
 
@@ -150,8 +165,6 @@ struct Desk {
     sessions: HashMap<(ProcessId, u32), Arc<Session>>,
     /// Who asked last: most likely it asks next.
     last: Option<((ProcessId, u32), Arc<Session>)>,
-    /// None when the service has ended.
-    handler: Option<Arc<dyn Handler>>,
 }
 
 /// What a look at the desk found.
@@ -292,14 +305,11 @@ impl Source for Served {
         let Some(todo) = desk.next(process, &mut slot) else {
             return false;
         };
-        let Some(handler) = desk.handler.clone() else {
-            return false;
-        };
         drop(desk);
         let asked = match todo {
             Todo::Answer(asked) => asked,
             Todo::Hear(gone) => {
-                handler.lost(gone);
+                self.handler.lost(gone);
                 return true;
             }
         };
@@ -308,7 +318,7 @@ impl Source for Served {
         }
         // What the program's types do while they are read or written may panic, too: that costs the call, not the worker.
         let _ = catch_unwind(AssertUnwindSafe(|| {
-            self.pace.time(|| handler.handle(asked))
+            self.pace.time(|| self.handler.handle(asked))
         }));
         true
     }
