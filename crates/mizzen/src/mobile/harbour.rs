@@ -14,7 +14,7 @@ use crate::error::{Error, RetrieveError};
 use crate::lock::{lock, lock_patiently, try_lock};
 use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::rpc::{Client, Service, words_of};
-use crate::tasks::{Seat, with_seat, without_place};
+use crate::tasks::{Pace, Seat, with_seat, without_place};
 
 /// How long to wait for the harbour of a process that does not answer to its name.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -31,6 +31,8 @@ pub(crate) struct Harbour<T: Mobile> {
     me: ProcessId,
     size: u32,
     workers: usize,
+    /// How long tasks stay here.
+    pace: Pace,
     home: Home<T::Output>,
     /// Tasks that are here: run, or wait to be.
     count: AtomicUsize,
@@ -69,6 +71,7 @@ impl<T: Mobile> Harbour<T> {
             me: deck.process.id,
             size: deck.size(),
             workers: crate::tasks::places(),
+            pace: Pace::new(),
             home: Home::new(),
             count: AtomicUsize::new(0),
             idle: Mutex::default(),
@@ -115,10 +118,12 @@ impl<T: Mobile> Harbour<T> {
     fn unload(self: &Arc<Self>, cargo: Cargo) {
         match cargo {
             Cargo::Task(packed) => {
-                // It may take long, whatever came before it.
-                with_seat(|seat| seat.into_iter().for_each(Seat::step_aside));
+                // Tasks have a pace of their own: most of what else comes here is quick.
+                if self.pace.is_slow() {
+                    with_seat(|seat| seat.into_iter().for_each(Seat::step_aside));
+                }
                 self.count.fetch_add(1, Ordering::Relaxed);
-                self.board(packed);
+                self.pace.time(|| self.board(packed));
             }
             // A task of an earlier life of this rank: nobody waits for it any more.
             Cargo::Left { task, .. } if task.id.home() != self.me => (),

@@ -4,7 +4,6 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,7 @@ use crate::lock::{lock, try_lock};
 use crate::mailbox::{Mailbox, Next};
 use crate::process::{Handle, Process};
 use crate::rank::{ProcessId, Rank};
-use crate::tasks::{Seat, Source};
+use crate::tasks::{Pace, Seat, Source};
 
 /// A service of this process, from [`Deck::serve`](crate::Deck::serve) and its kin. It is served until this is dropped: keep it.
 #[must_use = "the service ends when this is dropped"]
@@ -342,49 +341,5 @@ impl Source for Served {
 
     fn unwatch(&self) {
         self.change_watch(Watch::announce_awake);
-    }
-}
-
-/// How long calls of a service take. While one is carried out by the worker that also looks for what comes next, nobody looks:
-/// that is right for calls shorter than waking another worker, and for no others.
-struct Pace {
-    nanoseconds: AtomicU32,
-    calls: AtomicU32,
-}
-
-impl Pace {
-    /// About what it costs to wake another worker and come back.
-    const SLOW: Duration = Duration::from_micros(20);
-    /// Quick calls are timed only this often: reading the clock takes as long as some of them.
-    const TIMED_EVERY: u32 = 32;
-
-    fn new() -> Self {
-        Self {
-            // Unknown: slow until it was seen to be quick.
-            nanoseconds: AtomicU32::new(u32::MAX),
-            calls: AtomicU32::new(0),
-        }
-    }
-
-    #[inline]
-    fn is_slow(&self) -> bool {
-        self.nanoseconds.load(Ordering::Relaxed) > Self::SLOW.as_nanos() as u32
-    }
-
-    #[inline]
-    fn time(&self, call: impl FnOnce()) {
-        let count = self.calls.load(Ordering::Relaxed).wrapping_add(1);
-        self.calls.store(count, Ordering::Relaxed);
-        if count % Self::TIMED_EVERY != 0 && !self.is_slow() {
-            return call();
-        }
-        let started = Instant::now();
-        call();
-        let took = u32::try_from(started.elapsed().as_nanos()).unwrap_or(u32::MAX);
-        let known = self.nanoseconds.load(Ordering::Relaxed);
-        // A slow one counts for the next few.
-        let faded = if known == u32::MAX { 0 } else { known / 8 * 7 };
-        self.nanoseconds
-            .store(took.max(faded).min(u32::MAX - 1), Ordering::Relaxed);
     }
 }

@@ -12,15 +12,18 @@
 //! | --- | --- |
 //! | `crew.rs` | who works, watches, is parked or blocked |
 //! | `worker.rs` | what a worker does |
+//! | `pace.rs` | whether work takes longer than waking another worker |
 //! | `source.rs` | from where work comes besides the queue |
 //! | `task.rs` | what a program holds of a task |
 
 mod crew;
+mod pace;
 mod source;
 mod task;
 mod worker;
 
 pub(crate) use crew::Crew;
+pub(crate) use pace::Pace;
 pub(crate) use source::Source;
 pub use task::Task;
 pub(crate) use task::catch_panics;

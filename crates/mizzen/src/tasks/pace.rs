@@ -1,0 +1,49 @@
+//! How long work takes, so that a worker knows whether another should watch meanwhile.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long work of one kind takes, such as the calls of a service. While some is carried out by the worker that also looks for
+/// what comes next, nobody looks: that is right for work shorter than waking another worker, and for no other.
+pub(crate) struct Pace {
+    nanoseconds: AtomicU32,
+    calls: AtomicU32,
+}
+
+impl Pace {
+    /// About what it costs to wake another worker and come back.
+    const SLOW: Duration = Duration::from_micros(20);
+    /// Quick work is timed only this often: reading the clock takes as long as some of it.
+    const TIMED_EVERY: u32 = 32;
+
+    pub(crate) fn new() -> Self {
+        Self {
+            // Unknown: slow until it was seen to be quick.
+            nanoseconds: AtomicU32::new(u32::MAX),
+            calls: AtomicU32::new(0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_slow(&self) -> bool {
+        self.nanoseconds.load(Ordering::Relaxed) > Self::SLOW.as_nanos() as u32
+    }
+
+    /// Does some of the work; the time of some of it is taken.
+    #[inline]
+    pub(crate) fn time(&self, work: impl FnOnce()) {
+        let count = self.calls.load(Ordering::Relaxed).wrapping_add(1);
+        self.calls.store(count, Ordering::Relaxed);
+        if count % Self::TIMED_EVERY != 0 && !self.is_slow() {
+            return work();
+        }
+        let started = Instant::now();
+        work();
+        let took = u32::try_from(started.elapsed().as_nanos()).unwrap_or(u32::MAX);
+        let known = self.nanoseconds.load(Ordering::Relaxed);
+        // A slow one counts for the next few.
+        let faded = if known == u32::MAX { 0 } else { known / 8 * 7 };
+        self.nanoseconds
+            .store(took.max(faded).min(u32::MAX - 1), Ordering::Relaxed);
+    }
+}
