@@ -10,7 +10,7 @@ use super::cargo::{Cargo, Packed};
 use super::home::{Home, Journey};
 use super::{JourneyError, Mobile, Step};
 use crate::deck::{Deck, WeakDeck};
-use crate::error::{Error, RetrieveError};
+use crate::error::Error;
 use crate::lock::{lock, lock_patiently, try_lock};
 use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::rpc::{Client, Service, words_of};
@@ -324,10 +324,10 @@ impl<T: Mobile> Harbour<T> {
                 *way = Way::Avoided(until);
                 return None;
             }
-            Way::Open(client) => Ok(client),
+            Way::Open(client) => Some(client),
             Way::Unknown | Way::Avoided(_) => self.find(rank),
         };
-        let sent = client.ok().and_then(|mut client| {
+        let sent = client.and_then(|mut client| {
             client.notify(cargo).ok()?;
             let to = client.server()?;
             Some((client, to))
@@ -364,13 +364,10 @@ impl<T: Mobile> Harbour<T> {
     }
 
     #[cold]
-    fn find(&self, rank: Rank) -> Result<Box<Client<Cargo, ()>>, Error> {
-        let deck = self.deck.upgrade().ok_or(RetrieveError::TimedOut {
-            waited: Duration::ZERO,
-        })?;
-        let mut client = deck.client_at(rank, &name::<T>())?;
+    fn find(&self, rank: Rank) -> Option<Box<Client<Cargo, ()>>> {
+        let mut client = self.deck.upgrade()?.client_at(rank, &name::<T>()).ok()?;
         client.set_patience(PATIENCE);
-        Ok(Box::new(client))
+        Some(Box::new(client))
     }
 
     /// A process is gone: its tasks go on.

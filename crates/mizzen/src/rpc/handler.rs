@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::request::{Asked, Request};
 use super::session::Session;
 use super::wire::Kind;
-use crate::error::{Gone, UnpackError};
+use crate::error::Gone;
 use crate::tasks::{Crew, Seat, catch_panics, with_seat};
 
 /// What carries out calls.
@@ -56,22 +56,11 @@ where
     F: Fn(A) -> R + Send + Sync,
 {
     fn handle(&self, asked: Asked<'_>) {
-        let Asked {
-            session,
-            header,
-            body,
-        } = asked;
-        let wanted = header.kind == Kind::Call;
-        let arguments = match body.decode() {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                if wanted {
-                    refuse(&session, header.call, &error);
-                }
-                return;
-            }
+        let (call, wanted) = (asked.header.call, asked.is_wanted());
+        let Some((session, arguments)) = asked.read() else {
+            return;
         };
-        let outer = CURRENT.replace(Some((session, header.call)));
+        let outer = CURRENT.replace(Some((session, call)));
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.0)(arguments)));
         let Some((session, call)) = CURRENT.replace(outer) else {
             return;
@@ -113,20 +102,9 @@ where
     F: Fn(A) -> O + Send + Sync,
 {
     fn handle(&self, asked: Asked<'_>) {
-        let Asked {
-            session,
-            header,
-            body,
-        } = asked;
-        let (call, wanted) = (header.call, header.kind == Kind::Call);
-        let arguments = match body.decode() {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                if wanted {
-                    refuse(&session, call, &error);
-                }
-                return;
-            }
+        let (call, wanted) = (asked.header.call, asked.is_wanted());
+        let Some((session, arguments)) = asked.read() else {
+            return;
         };
         let Some(crew) = self.crew.upgrade() else {
             return;
@@ -174,10 +152,6 @@ impl<F: Fn(Request) + Send + Sync> Handler for Raw<F> {
         }
         CURRENT.set(outer);
     }
-}
-
-fn refuse(session: &Session, call: u64, error: &UnpackError) {
-    session.answer(call, Kind::Refused, &error.to_string());
 }
 
 /// What a panic said.

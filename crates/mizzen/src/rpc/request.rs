@@ -18,6 +18,29 @@ pub(super) struct Asked<'a> {
     pub(super) body: Body<'a>,
 }
 
+impl Asked<'_> {
+    /// Whether somebody waits for the answer.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.header.kind == Kind::Call
+    }
+
+    /// Who asked, and the arguments. `None` if they are not what the function takes; then the caller was told so.
+    #[inline]
+    pub(super) fn read<A: serde::de::DeserializeOwned>(self) -> Option<(Arc<Session>, A)> {
+        let wanted = self.is_wanted();
+        match self.body.decode() {
+            Ok(arguments) => Some((self.session, arguments)),
+            Err(error) => {
+                if wanted {
+                    let cause = error.to_string();
+                    self.session.answer(self.header.call, Kind::Refused, &cause);
+                }
+                None
+            }
+        }
+    }
+}
+
 /// The arguments of a call, or its result.
 pub(super) enum Body<'a> {
     /// The value of a short message, behind its header.

@@ -180,7 +180,7 @@ impl Desk {
         process: &Arc<Process>,
         slot: &'a mut [u8; SHORT_MAX],
     ) -> Option<Todo<'a>> {
-        let (key, header, body) = loop {
+        let (session, header, body) = loop {
             let mailbox = self.mailbox.as_ref()?;
             let next = match mailbox.try_take(slot)? {
                 Ok(next) => next,
@@ -206,13 +206,13 @@ impl Desk {
             };
             let key = (source, header.session);
             if let Kind::Call | Kind::Notify = header.kind {
-                if self.session(key).is_some() {
+                if let Some(session) = self.session(key) {
                     // Borrowed again, for as long as the caller needs it.
                     let body = match body {
                         Body::Value(_) => None,
                         other => Some(other.keep()),
                     };
-                    break (key, header, body.ok_or(len));
+                    break (session, header, body.ok_or(len));
                 }
                 continue;
             }
@@ -223,7 +223,7 @@ impl Desk {
             Err(len) => Body::Value(slot.get(HEADER..len)?),
         };
         Some(Todo::Answer(Asked {
-            session: self.session(key)?,
+            session,
             header,
             body,
         }))

@@ -450,3 +450,50 @@ fn a_name_is_served_once_by_a_process() {
     })
     .unwrap();
 }
+
+#[test]
+fn one_way_calls_that_await_do_not_end_each_other() {
+    serve_and_call(
+        |deck| {
+            let ended = Arc::new(AtomicU32::new(0));
+            let seen = Arc::clone(&ended);
+            let gate = Arc::new(AtomicBool::new(false));
+            let opened = Arc::clone(&gate);
+            let waits = deck.serve_async("waits", move |()| {
+                let (ended, gate) = (Arc::clone(&ended), Arc::clone(&gate));
+                async move {
+                    std::future::poll_fn(|context| {
+                        if gate.load(Ordering::Acquire) {
+                            return std::task::Poll::Ready(());
+                        }
+                        context.waker().wake_by_ref();
+                        std::task::Poll::Pending
+                    })
+                    .await;
+                    ended.fetch_add(1, Ordering::AcqRel);
+                }
+            })?;
+            let open = deck.serve("open", move |()| opened.store(true, Ordering::Release))?;
+            let ended = deck.serve("ended", move |()| seen.load(Ordering::Acquire))?;
+            Ok((waits, open, ended))
+        },
+        |deck| {
+            let mut waits = deck.client::<(), ()>("waits")?;
+            for _ in 0..5 {
+                waits.notify(&())?;
+            }
+            let call = waits.start(&())?;
+            deck.client::<(), ()>("open")?.call(&())?;
+            waits.wait(call)?;
+            let mut ended = deck.client::<(), u32>("ended")?;
+            let patience = Instant::now();
+            while ended.call(&())? < 6 {
+                assert!(
+                    patience.elapsed() < Duration::from_secs(5),
+                    "some were ended"
+                );
+            }
+            Ok(())
+        },
+    );
+}

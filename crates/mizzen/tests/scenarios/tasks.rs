@@ -140,3 +140,33 @@ fn ranks_start_and_leave_with_workers_many_times() {
         .unwrap();
     }
 }
+
+#[test]
+fn a_wait_inside_of_a_wait_or_one_that_panics_costs_no_worker() {
+    run(1, |deck| {
+        let inboxes: Vec<_> = (0..16).map(|_| deck.mailbox()).collect::<Result<_, _>>()?;
+        let addresses: Vec<_> = inboxes.iter().map(|inbox| inbox.address()).collect();
+        let nested: Vec<_> = inboxes
+            .into_iter()
+            .map(|inbox| {
+                let inner = deck.clone();
+                deck.run(move || inner.blocking(|| inbox.receive::<u64>()))
+            })
+            .collect();
+        for _ in 0..16 {
+            let inner = deck.clone();
+            let panics = deck.run(move || inner.blocking(|| panic!("while it is away")));
+            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| panics.join()));
+            assert!(caught.is_err());
+        }
+        assert_eq!(deck.run(|| 7).join(), 7, "there is a worker left");
+        for address in &addresses {
+            address.send(&3u64)?;
+        }
+        for task in nested {
+            assert_eq!(task.join()?, 3);
+        }
+        Ok(())
+    })
+    .unwrap();
+}
