@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use crate::address::MailboxRef;
+use crate::blocking::without_place;
 use crate::error::{ArenaError, BindError, Error, FetchError, JoinError, MailboxError};
 use crate::host;
 use crate::lock::lock;
@@ -20,7 +21,7 @@ use crate::process::{Handle, Neighbours, Process};
 use crate::rank::{Incarnation, Rank};
 use crate::rpc::Service;
 use crate::scope::Scope;
-use crate::tasks::{Task, without_place};
+use crate::tasks::Task;
 
 /// A process's handle on the job. Clone it, share it between threads.
 ///

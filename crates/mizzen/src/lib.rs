@@ -25,6 +25,7 @@
 //! [`local`] runs the same program with ranks as threads, under plain `cargo test`.
 
 mod address;
+mod blocking;
 #[doc(hidden)]
 pub mod crash;
 mod deck;
@@ -39,6 +40,7 @@ mod memory;
 mod message;
 mod mobile;
 mod net;
+mod plain;
 mod pool;
 mod process;
 mod rank;
@@ -62,8 +64,9 @@ pub use local::local;
 pub use local::local_over_tcp;
 pub use mailbox::Mailbox;
 pub use memory::{Borrowed, Lent};
-pub use message::{Incoming, Later, Message, Plain};
+pub use message::{Incoming, Later, Message};
 pub use mobile::{Journey, JourneyError, Mobile, Step};
+pub use plain::Plain;
 pub use pool::{Outcome, Pool, PoolError, Report};
 pub use rank::{Incarnation, ProcessId, Rank};
 pub use rpc::{Call, CallError, Client, Reply, Request, Service, is_cancelled};

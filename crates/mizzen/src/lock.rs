@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use crate::tasks::without_place;
+use crate::blocking::without_place;
 
 /// Takes a lock.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -20,7 +20,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::arena::{Arena, Held, SlabId};
 use super::manifest::Manifest;
 use crate::error::UnpackError;
-use crate::message::Plain;
+use crate::plain::Plain;
 use crate::rank::ProcessId;
 
 /// Blocks begin at a page: values that want more than its alignment, or have no bytes, cannot be lent. Checked when the

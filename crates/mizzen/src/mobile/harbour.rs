@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use super::cargo::{Cargo, Packed};
 use super::home::{Home, Journey};
 use super::{JourneyError, Mobile, Step};
+use crate::blocking::without_place;
 use crate::deck::{Deck, WeakDeck};
 use crate::error::Error;
 use crate::lock::{lock, lock_patiently, try_lock};
 use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::rpc::{Client, Service, words_of};
-use crate::tasks::{Pace, Seat, with_seat, without_place};
+use crate::tasks::{Pace, Seat, with_seat};
 
 /// How long to wait for the harbour of a process that does not answer to its name.
 const PATIENCE: Duration = Duration::from_millis(20);

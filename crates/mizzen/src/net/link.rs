@@ -15,10 +15,10 @@ use super::bodies::Bodies;
 use super::engine::{Engine, driver_id, lock};
 use super::networks::Polling;
 use super::sharing::Sharing;
+use crate::blocking::without_place;
 use crate::error::{Departure, Gone, PostError, ReachError};
 use crate::process::Process;
 use crate::rank::ProcessId;
-use crate::tasks::without_place;
 use crate::wait::{Crowd, Patience, Step};
 
 /// A link to one life of one peer on a network.

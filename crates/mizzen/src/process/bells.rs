@@ -8,7 +8,7 @@ use mizzen_lane::{Bell, Region};
 use mizzen_shm::futex;
 
 use super::Process;
-use crate::tasks::without_place;
+use crate::blocking::without_place;
 
 /// The most threads of a process that can sleep at once with a bell of their own.
 pub(crate) const MAX_BELLS: usize = 1024;

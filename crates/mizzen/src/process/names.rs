@@ -9,10 +9,10 @@ use mizzen_proto::names::{Directory, DirectoryLimits, NameCache, Reply, shard_of
 use mizzen_proto::wire::{Frame, Keep, Name, NameFrame, NameRefusal};
 
 use super::{Path, Process};
+use crate::blocking::without_place;
 use crate::error::{BindError, FetchError, Gone, ReachError};
 use crate::lock::lock;
 use crate::rank::{Address, Rank};
-use crate::tasks::without_place;
 
 /// The names this process holds for the job, those it remembers, and the questions it waits for.
 #[derive(Debug)]

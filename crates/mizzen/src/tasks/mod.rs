@@ -27,7 +27,7 @@ pub(crate) use pace::Pace;
 pub(crate) use source::Source;
 pub use task::Task;
 pub(crate) use task::catch_panics;
-pub(crate) use worker::{Seat, with_seat, without_place};
+pub(crate) use worker::{Seat, with_seat};
 
 /// The variable that says how many workers a process has.
 const WORKERS: &str = "MIZZEN_WORKERS";

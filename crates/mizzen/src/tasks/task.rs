@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 use std::thread::Thread;
 
-use super::without_place;
+use crate::blocking::without_place;
 
 /// Something that a worker of this process runs: made by [`Deck::run`](crate::Deck::run) and
 /// [`Deck::run_async`](crate::Deck::run_async). Its result is got by [`join`](Self::join), or by `await` in any async task. If it

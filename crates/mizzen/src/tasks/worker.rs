@@ -7,6 +7,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use super::{Crew, Source};
+use crate::blocking::{Place, set_place};
 use crate::process::Process;
 use crate::wait::{Crowd, Patience, Step, spin};
 
@@ -52,28 +53,19 @@ pub(crate) fn with_seat<T>(use_it: impl FnOnce(Option<&Seat>) -> T) -> T {
     use_it(seat.as_deref())
 }
 
-/// Does something that blocks. If the calling thread is a worker, another takes its place meanwhile.
-pub(crate) fn without_place<T>(blocks: impl FnOnce() -> T) -> T {
-    with_seat(|seat| {
-        // Who waits inside of a wait has given its place already.
-        let seat = seat.filter(|seat| !seat.away.replace(true));
-        let Some(seat) = seat else {
-            return blocks();
-        };
-        let _back = Back(seat);
-        seat.step_aside();
-        seat.crew.give_place();
-        blocks()
-    })
-}
+impl Place for Seat {
+    fn leave(&self) -> bool {
+        if self.away.replace(true) {
+            return false;
+        }
+        self.step_aside();
+        self.crew.give_place();
+        true
+    }
 
-/// Takes the place again, also after a panic.
-struct Back<'a>(&'a Seat);
-
-impl Drop for Back<'_> {
-    fn drop(&mut self) {
-        self.0.crew.take_place();
-        self.0.away.set(false);
+    fn come_back(&self) {
+        self.crew.take_place();
+        self.away.set(false);
     }
 }
 
@@ -100,8 +92,10 @@ impl Seat {
                     next_source: Cell::new(0),
                 });
                 SEAT.set(Some(std::rc::Rc::clone(&seat)));
+                set_place(Some(std::rc::Rc::clone(&seat) as _));
                 seat.work();
                 SEAT.set(None);
+                set_place(None);
             })
             .map(drop)
     }
