@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use mizzen_proto::id::StreamId;
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::error::PostError;
+use crate::error::{PostError, UnpackError};
 use crate::memory::Lent;
-use crate::message::{Message, Plain, Single};
-use crate::net::{NetLink, Outgoing};
+use crate::message::{Incoming, Message, Outgoing, Single};
+use crate::net::NetLink;
+use crate::plain::Plain;
 use crate::process::link::{MemoryLink, Route};
-use crate::process::post::Until;
 use crate::process::{Handle, Path, Process};
 use crate::rank::{Address, MailboxId, ProcessId, Rank};
 use crate::sender::Sender;
+use crate::wait::Until;
 
 /// The address of a mailbox: anyone who has it may post. It can be cloned, packed into a message, and bound to a name.
 ///
@@ -174,7 +175,7 @@ impl MailboxRef {
     fn post_single(&self, bytes: &[u8], until: Until) -> Result<(), PostError> {
         let posted = match self.opened()? {
             Opened::Memory { link, route } => {
-                link.post(&self.process, route, &Single(bytes), until)
+                link.post(&**self.process, route, &Single(bytes), until)
             }
             Opened::Net(link) => self.post_net(link, Outgoing::single(&[bytes]), until),
         };
@@ -184,10 +185,11 @@ impl MailboxRef {
     fn post_until(&self, message: &mut Message<'_>, until: Until) -> Result<(), PostError> {
         let posted = match self.opened()? {
             Opened::Memory { link, route } => {
-                link.show_lent(&self.process, message)?;
-                let posted = link.post(&self.process, route, &message.wire(), until);
+                let arena = &self.process.links.arena;
+                link.show_lent(arena, message)?;
+                let posted = link.post(&**self.process, route, &message.wire(), until);
                 if posted.is_ok() {
-                    link.give_lent(&self.process, message);
+                    link.give_lent(arena, message);
                 }
                 posted
             }
@@ -209,7 +211,7 @@ impl MailboxRef {
         until: Until,
     ) -> Result<(), PostError> {
         let to = self.address.mailbox;
-        link.post(&self.process, to, StreamId::default(), message, until)
+        link.post(&**self.process, to, StreamId::default(), message, until)
     }
 
     /// A closed mailbox is forgotten where names are remembered.
@@ -238,6 +240,27 @@ impl MailboxRef {
             Path::Net(link) => Opened::Net(link),
         };
         Ok(self.opened.get_or_init(|| opened))
+    }
+}
+
+impl Message<'_> {
+    /// Packs the address of a mailbox: whoever unpacks it may post to that mailbox.
+    pub fn pack_mailbox(&mut self, mailbox: &MailboxRef) -> &mut Self {
+        self.pack_copy(&mailbox.to_bytes())
+    }
+}
+
+impl Incoming<'_> {
+    /// Unpacks the address of a mailbox.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError`] if the piece is not an address.
+    pub fn unpack_mailbox(&mut self) -> Result<MailboxRef, UnpackError> {
+        let process = Arc::clone(&self.process);
+        self.with_piece(|bytes| {
+            MailboxRef::from_bytes(bytes, process).ok_or(UnpackError::NotAMailbox)
+        })
     }
 }
 

@@ -13,15 +13,15 @@ use crate::host;
 use crate::lock::lock;
 use crate::mailbox::Mailbox;
 use crate::memory::Lent;
-use crate::message::Plain;
 use crate::mobile::{Harbour, Mobile};
+use crate::plain::Plain;
 use crate::pool::Agent;
-use crate::process::post::Until;
-use crate::process::{Handle, Neighbours, Process};
+use crate::process::{Handle, Process};
 use crate::rank::{Incarnation, Rank};
 use crate::rpc::Service;
 use crate::scope::Scope;
 use crate::tasks::Task;
+use crate::wait::Until;
 
 /// A process's handle on the job. Clone it, share it between threads.
 ///
@@ -158,7 +158,7 @@ impl Deck {
     /// Whether a launcher started this job. If not, it is a job of one.
     #[must_use]
     pub fn is_launched(&self) -> bool {
-        !matches!(self.process.peers.neighbours, Neighbours::None)
+        self.process.neighbours.is_launched()
     }
 
     /// Insists on a job of at least `needed` processes.
@@ -184,7 +184,7 @@ impl Deck {
     ///
     /// [`MailboxError::TooMany`] if the process has as many as it may.
     pub fn mailbox(&self) -> Result<Mailbox, MailboxError> {
-        let core = self.process.open_mailbox()?;
+        let core = self.process.mailboxes.open()?;
         Ok(Mailbox::new(self.process.clone(), core))
     }
 
@@ -251,13 +251,14 @@ impl Deck {
     ///
     /// As [`lend`](Self::lend).
     pub fn lend_unzeroed<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
-        self.process.lend(count, Until::Forever)
+        let links = &self.process.links;
+        links.lend(&**self.process, count, Until::Forever)
     }
 
     /// Bytes of memory that this process holds for lent buffers and long messages.
     #[must_use]
     pub fn arena_bytes(&self) -> usize {
-        self.process.arena.bytes()
+        self.process.links.arena.bytes()
     }
 
     /// Runs a closure on a worker of this process. There are as many workers as cores (or as `MIZZEN_WORKERS` says); one that

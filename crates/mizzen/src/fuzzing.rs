@@ -1,21 +1,21 @@
 //! Doors for the fuzz targets in `fuzz/targets`: a process at the mercy of a hostile peer of its host. For nobody else.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 
 use mizzen_lane::{Producer, Region, Returns, Ring, SHORT_MAX, Shape, SharedProducer};
 
 use crate::deck::Deck;
 use crate::error::{Departure, RetrieveError, UnpackError};
-use crate::host;
+use crate::host::{self, Alone};
 use crate::mailbox::{LaneIn, Mailbox};
 use crate::memory::{Arena, Memory, SlabId};
 use crate::message::{Flags, Incoming, Payload};
 use crate::process::bells::BELL_BYTES;
-use crate::process::channel::Channel;
 use crate::process::link::{MemoryLink, Parts};
-use crate::process::{Handle, Neighbours, Path, Process, WATCH_BYTES};
-use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::process::together::unreachable;
+use crate::process::{Handle, Path, Process};
+use crate::rank::{Incarnation, ProcessId, Rank, WATCH_BYTES};
 
 /// Reads a packet between two processes of a host.
 ///
@@ -72,11 +72,11 @@ impl Victim {
     )]
     pub fn new() -> Self {
         let me = ProcessId::new(Rank(0), Incarnation(0));
-        let process = Process::new(me, 2, "local".into(), Memory::Heap, Neighbours::None)
+        let process = Process::new(me, 2, "local".into(), Memory::Heap, Box::new(Alone))
             .expect("heap memory");
         let deck = Deck::new(Handle::new(Arc::clone(&process)));
         let mailbox = deck.mailbox().expect("the first mailbox");
-        let core = process.all_mailboxes().remove(0);
+        let core = process.mailboxes.all().remove(0);
         let shared = Ring::heap(LANE);
         let watches = Region::heap(WATCH_BYTES);
         let returns = || {
@@ -92,13 +92,13 @@ impl Victim {
             returns: returns(),
             their_returns: returns(),
         };
-        let link = Arc::new(MemoryLink::new(PEER, parts, Channel::Direct(Weak::new())));
+        let link = Arc::new(MemoryLink::new(PEER, parts, unreachable()));
         let slabs = [Region::heap(SLAB), Region::heap(SLAB)];
         for (number, slab) in slabs.iter().enumerate() {
             link.add_slab(SlabId(number as u32), slab.clone());
         }
         process.peers.add(Path::Memory(Arc::clone(&link)));
-        process.add_link(Arc::clone(&link));
+        process.links.add(Arc::clone(&link));
         link.end(Departure::Died);
         let mut victim = Self {
             mailbox,
@@ -157,7 +157,7 @@ impl Victim {
         let sender = Ring::heap(LANE);
         let (dropped, seen) = (Arc::new(AtomicBool::new(false)), Arc::default());
         self.dropped = Arc::clone(&dropped);
-        for core in self.process.all_mailboxes() {
+        for core in self.process.mailboxes.all() {
             let (seen, dropped) = (Arc::clone(&seen), Arc::clone(&dropped));
             core.add_lane(LaneIn::new(
                 sender.clone().consumer_calling(calling(&self.bells)),

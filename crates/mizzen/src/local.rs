@@ -2,16 +2,18 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
 
 use mizzen_identity::{Authority, Credentials, Identity};
 use mizzen_proto::boot::Network;
 
 use crate::deck::Deck;
-use crate::error::{Departure, Error, Gone, JoinError, Result};
+use crate::error::{Departure, Error, Gone, JoinError, ReachError, Result};
 use crate::memory::Memory;
-use crate::net::attach;
-use crate::process::{Handle, Neighbours, Process, Universe};
+use crate::net::{Control, attach};
+use crate::process::together::link_together;
+use crate::process::{Handle, Neighbours, Path, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
 
 /// Runs a job of `size` ranks as threads of this process and returns what each rank returned.
@@ -40,7 +42,7 @@ pub fn local<T: Send>(size: u32, body: impl Fn(Deck) -> Result<T> + Sync) -> Res
     let mut decks = Vec::new();
     for rank in 0..size {
         let id = ProcessId::new(Rank(rank), Incarnation(0));
-        let neighbours = Neighbours::Local(Arc::clone(&universe));
+        let neighbours = Box::new(Local(Arc::clone(&universe)));
         let process = Process::new(id, size, "local".into(), Memory::Heap, neighbours)
             .map_err(JoinError::Memory)?;
         universe
@@ -73,14 +75,15 @@ pub fn local_over_tcp<T: Send>(
     let (mut decks, mut places, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for rank in 0..size {
         let id = ProcessId::new(Rank(rank), Incarnation(0));
-        let neighbours = Neighbours::Networked(Arc::clone(&locators));
+        let neighbours = Box::new(Networked(Arc::clone(&locators)));
         let process = Process::new(id, size, "local".into(), Memory::Heap, neighbours)
             .map_err(JoinError::Memory)?;
         let place = Arc::downgrade(&process);
+        let control: Weak<dyn Control> = place.clone();
         let listen = IpAddr::from(Ipv4Addr::LOCALHOST);
         let credentials = credentials_of(&authority, id)?;
         let network = Network::plain();
-        let networks = attach(&place, id, &credentials, Some(listen), &[network])?;
+        let networks = attach(&control, id, &credentials, Some(listen), &[network])?;
         all.push(networks.locator());
         let _ = process.networks.set(networks);
         places.push(place);
@@ -88,7 +91,7 @@ pub fn local_over_tcp<T: Send>(
     }
     let _ = locators.set(all);
     run_ranks(decks, body, |gone| {
-        for place in places.iter().filter_map(std::sync::Weak::upgrade) {
+        for place in places.iter().filter_map(Weak::upgrade) {
             if place.id != gone.process() {
                 place.fail(gone);
             } else if let Some(networks) = place.networks.get() {
@@ -156,7 +159,21 @@ enum Failure {
     Panic(Box<dyn std::any::Any + Send>),
 }
 
+/// A job whose processes are all in this OS process.
+#[derive(Debug)]
+struct Universe {
+    places: RwLock<Vec<Weak<Process>>>,
+}
+
 impl Universe {
+    fn place(&self, rank: Rank) -> Option<Arc<Process>> {
+        self.places
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(rank.0 as usize)?
+            .upgrade()
+    }
+
     /// A rank failed: nobody shall wait for it.
     fn tell_all(&self, gone: Gone) {
         let places = self
@@ -164,7 +181,7 @@ impl Universe {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        for place in places.iter().filter_map(std::sync::Weak::upgrade) {
+        for place in places.iter().filter_map(Weak::upgrade) {
             if place.id == gone.process() {
                 continue;
             }
@@ -173,5 +190,69 @@ impl Universe {
             }
             place.fail(gone);
         }
+    }
+}
+
+/// Ranks of the same OS process.
+struct Local(Arc<Universe>);
+
+impl Neighbours for Local {
+    fn reach(&self, process: &Arc<Process>, rank: Rank, _: Duration) -> Result<Path, ReachError> {
+        let life = ProcessId::new(rank, Incarnation(0));
+        let left = || ReachError::Gone(Gone::new(life, Departure::Left));
+        let other = self.0.place(rank).ok_or_else(left)?;
+        Ok(link_together(process, &other))
+    }
+
+    fn leave(&self, me: ProcessId, how: Departure) {
+        let places = &self.0.places;
+        let places = places
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        for other in places.iter().filter_map(Weak::upgrade) {
+            if let Some(link) = other.peers.link_to(me).filter(|_| other.id != me) {
+                other.end_link(&link, how);
+            }
+        }
+    }
+
+    fn is_launched(&self) -> bool {
+        true
+    }
+}
+
+/// Ranks of the same OS process that reach each other through a network: where each of them listens.
+struct Networked(Arc<OnceLock<Vec<String>>>);
+
+impl Neighbours for Networked {
+    fn reach(
+        &self,
+        process: &Arc<Process>,
+        rank: Rank,
+        patience: Duration,
+    ) -> Result<Path, ReachError> {
+        if rank == process.id.rank {
+            return Ok(link_together(process, process));
+        }
+        let peer = ProcessId::new(rank, Incarnation(0));
+        if let Some(gone) = process.peers.gone(peer) {
+            return Err(ReachError::Gone(gone));
+        }
+        let no_path = || ReachError::NoPath {
+            rank,
+            cause: "not on the network".into(),
+        };
+        let locator = self.0.get().and_then(|all| all.get(rank.0 as usize));
+        let networks = process.networks.get().ok_or_else(no_path)?;
+        let deadline = Instant::now() + patience;
+        let link = networks.connect(peer, locator.ok_or_else(no_path)?, deadline, drop)?;
+        Ok(Path::Net(link))
+    }
+
+    fn leave(&self, _: ProcessId, _: Departure) {}
+
+    fn is_launched(&self) -> bool {
+        true
     }
 }

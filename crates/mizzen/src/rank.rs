@@ -3,6 +3,11 @@
 pub(crate) use mizzen_proto::id::{Address, MailboxId};
 pub use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 
+/// The most mailboxes a process has at once: the size of its table of watches.
+pub(crate) const MAX_MAILBOXES: usize = 16_384;
+/// Bytes of the watches of a process.
+pub(crate) const WATCH_BYTES: usize = MAX_MAILBOXES * 4;
+
 /// Where a mailbox is in its owner's table: the low half of its id. The high half says how often the place was
 /// used before.
 pub(crate) fn slot_of(mailbox: MailboxId) -> u32 {

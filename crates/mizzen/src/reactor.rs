@@ -1,15 +1,16 @@
 //! The thread that wakes async tasks: it sleeps on one bell, which senders raise for every mailbox that a task awaits.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mizzen_shm::futex;
 
 use crate::mailbox::Looker;
-use crate::process::Process;
-use crate::process::bells::{REACTOR_BELL, bell, ring};
+use crate::process::bells::{Bells, REACTOR_BELL};
+use crate::process::links::Links;
+use crate::process::mailboxes::Mailboxes;
 
 /// A lost ring costs at most this much.
 const NAP: Duration = Duration::from_millis(500);
@@ -17,30 +18,29 @@ const NAP: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Reactor {
     stop: Arc<AtomicBool>,
-    bells: mizzen_lane::Region,
+    bells: Arc<Bells>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Reactor {
-    pub(crate) fn start(process: Weak<Process>) -> std::io::Result<Self> {
-        let gone = || std::io::Error::other("the process has left its job");
-        let bells = process.upgrade().ok_or_else(gone)?.bells.region.clone();
+    pub(crate) fn start(
+        bells: Arc<Bells>,
+        mailboxes: Arc<Mailboxes>,
+        links: Arc<Links>,
+    ) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, mine) = (Arc::clone(&stop), bells.clone());
+        let (stopped, mine) = (Arc::clone(&stop), Arc::clone(&bells));
         let run = move || {
-            let Some(bell) = bell(&mine, REACTOR_BELL) else {
+            let Some(bell) = mine.of_reactor() else {
                 return;
             };
             while !stopped.load(Ordering::Acquire) {
                 let count = bell.count();
-                let Some(strong) = process.upgrade() else {
-                    return;
-                };
-                let (_, links) = strong.links();
-                for core in strong.all_mailboxes() {
+                let (_, links) = links.all();
+                for core in mailboxes.all() {
                     core.wake_task(Looker::Reactor, &links);
                 }
-                drop(strong);
+                drop(links);
                 futex::wait(bell.word(), count, Some(NAP));
             }
         };
@@ -58,7 +58,7 @@ impl Reactor {
 impl Drop for Reactor {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        ring(&self.bells, REACTOR_BELL);
+        self.bells.ring(REACTOR_BELL);
         if let Some(thread) = self.thread.take() {
             // The reactor may hold the last reference to the process and so run this itself.
             if thread.thread().id() != std::thread::current().id() {

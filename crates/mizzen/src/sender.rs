@@ -14,13 +14,14 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::crash;
 use crate::error::PostError;
 use crate::memory::{Lent, LoanTicket};
-use crate::message::{Encoded, Flags, Message, Plain, Single};
-use crate::net::{NetLink, Outgoing};
+use crate::message::{Encoded, Flags, Message, Outgoing, Single};
+use crate::net::NetLink;
+use crate::plain::Plain;
 use crate::process::channel::OpenLane;
 use crate::process::link::MemoryLink;
-use crate::process::post::Until;
 use crate::process::{Handle, Process};
 use crate::rank::{MailboxId, Rank};
+use crate::wait::Until;
 
 /// An opened path from one thread to one mailbox, with a lane of its own: no lock and no atomic read-modify-write on the
 /// way of a short message. It may move to another thread, but not be shared.
@@ -67,7 +68,7 @@ impl Sender {
         link: Arc<MemoryLink>,
         mailbox: MailboxId,
     ) -> Result<Self, PostError> {
-        let open = link.channel.open_lane(&process, &link, mailbox)?;
+        let open = link.channel.open_lane(&link, mailbox)?;
         let watch = link.watch(mailbox);
         Ok(Self {
             process,
@@ -184,11 +185,11 @@ impl Sender {
             return Ok(());
         };
         if has_lent {
-            lane.link.show_lent(&self.process, message)?;
+            lane.link.show_lent(&self.process.links.arena, message)?;
         }
         lane.post(&self.process, &message.wire(), until)?;
         if has_lent {
-            lane.link.give_lent(&self.process, message);
+            lane.link.give_lent(&self.process.links.arena, message);
         }
         Ok(())
     }
@@ -202,7 +203,7 @@ impl Sender {
         else {
             return Ok(());
         };
-        link.post(&self.process, *mailbox, *stream, message, until)
+        link.post(&**self.process, *mailbox, *stream, message, until)
     }
 }
 
@@ -230,7 +231,7 @@ impl Lane {
         }
         self.link.check(&self.watch)?;
         let mut slot = [0; SHORT_MAX];
-        slot[..TICKET].copy_from_slice(self.link.show(process, &buffer)?.as_bytes());
+        slot[..TICKET].copy_from_slice(self.link.show(&process.links.arena, &buffer)?.as_bytes());
         slot[TICKET..TICKET + header.len()].copy_from_slice(header);
         let slot = &slot[..TICKET + header.len()];
         if self.open.producer.try_short(Flags::HANDED.0, slot).is_err() {
@@ -238,7 +239,7 @@ impl Lane {
         }
         // It is posted, whether anybody will read it or not: then it is given back.
         let _ = self.link.call_quietly(&self.watch);
-        self.link.give(process, buffer.into_bytes());
+        self.link.give(&process.links.arena, buffer.into_bytes());
         Ok(None)
     }
 
@@ -259,7 +260,8 @@ impl Lane {
             return Err(PostError::Closed { rank });
         }
         let lane = &mut self.open.producer;
-        self.link.send(process, lane, &self.watch, message, until)
+        self.link
+            .send(&**process, lane, &self.watch, message, until)
     }
 }
 

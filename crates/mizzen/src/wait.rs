@@ -34,6 +34,24 @@ const HOGGED_YIELD: Duration = Duration::from_millis(1);
 /// A wait is usual until then. Longer than the launcher's limit of one line in ten seconds.
 const FIRST_REMARK: Duration = Duration::from_millis(10_100);
 
+/// Until when to wait for room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Until {
+    Forever,
+    Deadline(Instant),
+    Now,
+}
+
+impl Until {
+    pub(crate) fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Forever => None,
+            Self::Deadline(deadline) => Some(deadline),
+            Self::Now => Some(Instant::now()),
+        }
+    }
+}
+
 /// What one waiting thread has noticed: whether other threads want the core, and whether what comes over a network is usually
 /// late.
 #[derive(Debug, Default)]

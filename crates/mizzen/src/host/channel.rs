@@ -13,14 +13,14 @@ use mizzen_shm::{Access, Fault, Socket, SocketError, View, region_of_view};
 use super::packet::{LaneNumber, Packet};
 use super::pair::{MAX_LINES, Pair};
 use crate::crash;
-use crate::error::PostError;
+use crate::error::{ArenaError, PostError};
 use crate::lock::lock;
 use crate::mailbox::LaneIn;
-use crate::memory::{Shared, SlabId};
-use crate::process::Process;
+use crate::memory::{Memory, Shared, SlabId};
 use crate::process::bells::ring;
-use crate::process::channel::{Hangup, LaneEnd, OpenLane, SENDER_LANE};
+use crate::process::channel::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE};
 use crate::process::link::MemoryLink;
+use crate::process::mailboxes::Mailboxes;
 use crate::rank::MailboxId;
 
 /// How long the peer may take to answer: its keeper thread does nothing else, so longer means that it is stopped.
@@ -33,6 +33,8 @@ const MAX_BACKLOG: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct SocketChannel {
     socket: Socket,
+    /// Where the memory of lanes is made.
+    memory: Memory,
     ours: Pair,
     theirs: OnceLock<Pair>,
     last_lane: AtomicU64,
@@ -76,9 +78,10 @@ struct LaneInState {
 }
 
 impl SocketChannel {
-    pub(super) fn new(socket: Socket, ours: Pair) -> Self {
+    pub(super) fn new(socket: Socket, memory: Memory, ours: Pair) -> Self {
         Self {
             socket,
+            memory,
             ours,
             theirs: OnceLock::new(),
             last_lane: AtomicU64::new(0),
@@ -97,78 +100,6 @@ impl SocketChannel {
     /// The peer's segment, which comes with its hello.
     pub(super) fn set_theirs(&self, theirs: Pair) {
         let _ = self.theirs.set(theirs);
-    }
-
-    /// Opens a lane of our own to one of the peer's mailboxes.
-    pub(crate) fn open_lane(
-        self: &Arc<Self>,
-        process: &Arc<Process>,
-        link: &Arc<MemoryLink>,
-        mailbox: MailboxId,
-    ) -> Result<OpenLane, PostError> {
-        let memory = process
-            .memory
-            .make("mizzen-lane", SENDER_LANE.sender_bytes())
-            .map_err(|error| PostError::Memory(crate::ArenaError::Memory(error)))?;
-        let lane = LaneNumber(self.last_lane.fetch_add(1, Ordering::Relaxed) + 1);
-        let closed = Arc::default();
-        lock(&self.out).insert(
-            lane,
-            LaneOut {
-                answer: None,
-                closed: Arc::clone(&closed),
-            },
-        );
-        crash::point("sender.open.made");
-        let answer = match self.send_with(&Packet::OpenLane { lane, mailbox }, &[&memory]) {
-            Ok(()) => self.await_lane(lane, link),
-            Err(Hangup) => Err(link.gone_or_died()),
-        };
-        crash::point("sender.open.answered");
-        let rank = link.peer.rank;
-        let opened = answer.and_then(|answer| match answer {
-            Answer::Opened { line } => {
-                let line = self.theirs.get().and_then(|theirs| theirs.line(line));
-                let line = line.ok_or_else(|| link.gone_or_died())?;
-                Ring::new(memory.region.clone(), line, SENDER_LANE).map_err(|_| link.gone_or_died())
-            }
-            Answer::NoMailbox => Err(PostError::Closed { rank }),
-            Answer::Full => Err(PostError::Busy { rank }),
-        });
-        match opened {
-            Ok(ring) => {
-                let channel = Arc::clone(self);
-                let end = LaneEnd::new(move || channel.lane_done(lane));
-                Ok(OpenLane {
-                    producer: ring.producer(),
-                    closed,
-                    _end: end,
-                })
-            }
-            Err(error) => {
-                self.lane_done(lane);
-                Err(error)
-            }
-        }
-    }
-
-    /// Shows the peer one of our slabs.
-    pub(crate) fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Hangup> {
-        crash::point("lend.show");
-        let packet = Packet::Slab {
-            number: slab.0,
-            bytes: shared.region.len() as u64,
-        };
-        self.send_with(&packet, &[shared])
-    }
-
-    /// One of our slabs is gone.
-    pub(crate) fn hide_slab(&self, slab: SlabId) {
-        let _ = self.send_later(&Packet::SlabGone { number: slab.0 });
-    }
-
-    pub(crate) fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Hangup> {
-        self.send_later(&Packet::Name(frame))
     }
 
     /// Sends a packet without ever waiting for the peer: what its socket does not take now, the keeper sends later. The
@@ -213,17 +144,6 @@ impl SocketChannel {
         self.has_backlog.load(Ordering::Acquire)
     }
 
-    /// Asks the peer to drain its lane, unless its socket is full of such requests.
-    pub(crate) fn remind(&self) {
-        let _ = self.socket.try_send(&Packet::Remind.encode(), &[]);
-    }
-
-    /// Ends the connection.
-    pub(crate) fn cut(&self) {
-        let _ = rustix::net::shutdown(self.socket.as_fd(), rustix::net::Shutdown::Both);
-        self.answered.notify_all();
-    }
-
     pub(super) fn say_bye(&self) {
         let _ = self.socket.try_send(&Packet::Bye.encode(), &[]);
     }
@@ -244,13 +164,13 @@ impl SocketChannel {
     /// The peer's sender opened a lane to one of our mailboxes.
     pub(super) fn handle_open_lane(
         self: &Arc<Self>,
-        process: &Arc<Process>,
+        mailboxes: &Mailboxes,
         link: &Arc<MemoryLink>,
         lane: LaneNumber,
         mailbox: MailboxId,
         memory: OwnedFd,
     ) -> Result<(), Hangup> {
-        let Some(core) = process.mailbox(mailbox) else {
+        let Some(core) = mailboxes.get(mailbox) else {
             return self.send_later(&Packet::LaneRefused { lane, full: false });
         };
         let done = Arc::new(AtomicBool::new(false));
@@ -275,7 +195,7 @@ impl SocketChannel {
         let channel = Arc::clone(self);
         let on_drop = move || channel.lane_dropped(lane);
         core.add_lane(LaneIn::new(consumer, Arc::clone(link), done, on_drop));
-        process.wake(&core);
+        mailboxes.wake(&core);
         crash::point("receiver.open.added");
         self.send_later(&Packet::LaneOpened { lane, line })
     }
@@ -317,7 +237,7 @@ impl SocketChannel {
     }
 
     /// The peer's sender is done; the owner of the mailbox shall notice when it has read all.
-    pub(super) fn handle_lane_done(&self, process: &Arc<Process>, lane: LaneNumber) {
+    pub(super) fn handle_lane_done(&self, mailboxes: &Mailboxes, lane: LaneNumber) {
         let mailbox = {
             let mut inbound = lock(&self.inbound);
             let Some(state) = inbound.open.get(&lane) else {
@@ -330,9 +250,9 @@ impl SocketChannel {
             }
             mailbox
         };
-        if let Some(core) = process.mailbox(mailbox) {
+        if let Some(core) = mailboxes.get(mailbox) {
             core.look();
-            process.wake(&core);
+            mailboxes.wake(&core);
         }
     }
 
@@ -401,6 +321,87 @@ impl SocketChannel {
         if state.done.load(Ordering::Acquire) {
             inbound.close(lane);
         }
+    }
+}
+
+/// The way to another process of this host.
+impl Channel for Arc<SocketChannel> {
+    fn open_lane(&self, link: &Arc<MemoryLink>, mailbox: MailboxId) -> Result<OpenLane, PostError> {
+        let memory = self
+            .memory
+            .make("mizzen-lane", SENDER_LANE.sender_bytes())
+            .map_err(|error| PostError::Memory(ArenaError::Memory(error)))?;
+        let lane = LaneNumber(self.last_lane.fetch_add(1, Ordering::Relaxed) + 1);
+        let closed = Arc::default();
+        lock(&self.out).insert(
+            lane,
+            LaneOut {
+                answer: None,
+                closed: Arc::clone(&closed),
+            },
+        );
+        crash::point("sender.open.made");
+        let answer = match self.send_with(&Packet::OpenLane { lane, mailbox }, &[&memory]) {
+            Ok(()) => self.await_lane(lane, link),
+            Err(Hangup) => Err(link.gone_or_died()),
+        };
+        crash::point("sender.open.answered");
+        let rank = link.peer.rank;
+        let opened = answer.and_then(|answer| match answer {
+            Answer::Opened { line } => {
+                let line = self.theirs.get().and_then(|theirs| theirs.line(line));
+                let line = line.ok_or_else(|| link.gone_or_died())?;
+                Ring::new(memory.region.clone(), line, SENDER_LANE).map_err(|_| link.gone_or_died())
+            }
+            Answer::NoMailbox => Err(PostError::Closed { rank }),
+            Answer::Full => Err(PostError::Busy { rank }),
+        });
+        match opened {
+            Ok(ring) => {
+                let channel = Arc::clone(self);
+                let end = LaneEnd::new(move || channel.lane_done(lane));
+                Ok(OpenLane {
+                    producer: ring.producer(),
+                    closed,
+                    _end: end,
+                })
+            }
+            Err(error) => {
+                self.lane_done(lane);
+                Err(error)
+            }
+        }
+    }
+
+    fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Hangup> {
+        crash::point("lend.show");
+        let packet = Packet::Slab {
+            number: slab.0,
+            bytes: shared.region.len() as u64,
+        };
+        self.send_with(&packet, &[shared])
+    }
+
+    fn hide_slab(&self, slab: SlabId) {
+        let _ = self.send_later(&Packet::SlabGone { number: slab.0 });
+    }
+
+    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Hangup> {
+        self.send_later(&Packet::Name(frame))
+    }
+
+    fn ends_with_its_process(&self) -> bool {
+        true
+    }
+
+    /// Asks the peer to drain its lane, unless its socket is full of such requests.
+    fn remind(&self) {
+        let _ = self.socket.try_send(&Packet::Remind.encode(), &[]);
+    }
+
+    fn cut(&self) {
+        let _ = rustix::net::shutdown(self.socket.as_fd(), rustix::net::Shutdown::Both);
+        self.answered.notify_all();
     }
 }
 

@@ -21,10 +21,12 @@ use super::pair::{Pair, hello_segments};
 use crate::crash;
 use crate::error::{Departure, Gone, JoinError, ReachError};
 use crate::lock::lock;
-use crate::memory::SlabId;
+use crate::memory::{Memory, SlabId};
+use crate::net::Control;
 use crate::process::bells::ring;
-use crate::process::channel::{Channel, Hangup};
+use crate::process::channel::Hangup;
 use crate::process::link::{MemoryLink, Parts};
+use crate::process::progress::Progress;
 use crate::process::{Path, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
 
@@ -51,6 +53,10 @@ const FIRST_PEER: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Keeper {
     agent: Socket,
+    /// Where memory is made that peers look at.
+    memory: Memory,
+    /// Whether the user wants to know how peers are reached.
+    shows_paths: bool,
     wake: OwnedFd,
     stop: AtomicBool,
     introductions: Mutex<Introductions>,
@@ -79,11 +85,17 @@ impl Introductions {
 }
 
 impl Keeper {
-    pub(super) fn new(agent: Socket) -> Result<Arc<Self>, JoinError> {
+    pub(super) fn new(
+        agent: Socket,
+        memory: Memory,
+        shows_paths: bool,
+    ) -> Result<Arc<Self>, JoinError> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(std::io::Error::from)?;
         Ok(Arc::new(Self {
             agent,
+            memory,
+            shows_paths,
             wake,
             stop: AtomicBool::new(false),
             introductions: Mutex::default(),
@@ -149,7 +161,7 @@ impl Keeper {
             }
             if let Some((peer, locator)) = state.elsewhere.remove(&rank) {
                 drop(state);
-                return connect(process, peer, &locator, deadline);
+                return self.connect(process, peer, &locator, deadline);
             }
             if !state.meeting.contains(&rank) && state.asked.insert(rank) {
                 let asked = self.tell_agent(&FromProcess::Reach { rank: rank.0 });
@@ -170,10 +182,33 @@ impl Keeper {
         let _ = self.tell_agent(&FromProcess::Waiting { text });
     }
 
-    /// Has the user told how a peer is reached.
-    pub(crate) fn tell_path(&self, text: String) {
-        let text = cut(text);
-        let _ = self.tell_agent(&FromProcess::Path { text });
+    /// The path to a process of another host.
+    fn connect(
+        &self,
+        process: &Arc<Process>,
+        peer: ProcessId,
+        locator: &str,
+        deadline: Instant,
+    ) -> Result<Path, ReachError> {
+        if let Some(gone) = process.peers.gone(peer) {
+            return Err(ReachError::Gone(gone));
+        }
+        let cause = || "this process has no network, although the job has several hosts".into();
+        let no_network = || ReachError::NoPath {
+            rank: peer.rank,
+            cause: cause(),
+        };
+        let networks = process.networks.get().ok_or_else(no_network)?;
+        let link = networks.connect(peer, locator, deadline, |way| self.tell_path(way))?;
+        Ok(Path::Net(link))
+    }
+
+    /// Has the user told how a peer is reached, if it asked for that.
+    fn tell_path(&self, text: String) {
+        if self.shows_paths {
+            let text = cut(text);
+            let _ = self.tell_agent(&FromProcess::Path { text });
+        }
     }
 
     /// Leaves the job, and the thread ends. Peers and the agent are told, unless the program is dying.
@@ -206,27 +241,6 @@ fn cut(mut text: String) -> String {
         .find(|end| text.is_char_boundary(*end));
     text.truncate(end.unwrap_or(0));
     text
-}
-
-/// The path to a process of another host.
-fn connect(
-    process: &Arc<Process>,
-    peer: ProcessId,
-    locator: &str,
-    deadline: Instant,
-) -> Result<Path, ReachError> {
-    if let Some(gone) = process.peers.gone(peer) {
-        return Err(ReachError::Gone(gone));
-    }
-    let cause = || "this process has no network, although the job has several hosts".into();
-    let no_network = || ReachError::NoPath {
-        rank: peer.rank,
-        cause: cause(),
-    };
-    let networks = process.networks.get().ok_or_else(no_network)?;
-    networks
-        .connect(process, peer, locator, deadline)
-        .map(Path::Net)
 }
 
 /// The keeper's thread.
@@ -369,8 +383,7 @@ impl Rounds {
             }
             // A new life is met when it is first reached, by either side.
             ToProcess::Joined { rank, incarnation } => {
-                process.peers.note_joined(life(rank, incarnation));
-                process.bind_again(Rank(rank));
+                process.peer_joined(life(rank, incarnation));
                 self.keeper.notify();
             }
             ToProcess::Address {
@@ -402,9 +415,9 @@ impl Rounds {
         let socket = Socket::from_fd(socket).map_err(|_| broken())?;
         let process_fd = ProcessFd::from_fd(process_fd).map_err(|_| broken())?;
         crash::point("attach.introduced");
-        let (pair, shared) = Pair::make(process.memory)?;
+        let (pair, shared) = Pair::make(self.keeper.memory)?;
         crash::point("attach.made");
-        let channel = Arc::new(SocketChannel::new(socket, pair.clone()));
+        let channel = Arc::new(SocketChannel::new(socket, self.keeper.memory, pair.clone()));
         let key = self.last_key;
         self.last_key += 2;
         self.watch(channel.socket().as_fd(), key)?;
@@ -541,14 +554,14 @@ impl PeerEntry {
             Packet::OpenLane { lane, mailbox } => {
                 let memory = fds.pop().filter(|_| fds.is_empty()).ok_or(Hangup)?;
                 // A peer that hangs up while we answer is noticed by its socket.
-                let _ = self
-                    .channel
-                    .handle_open_lane(process, link, lane, mailbox, memory);
+                let _ =
+                    self.channel
+                        .handle_open_lane(&process.mailboxes, link, lane, mailbox, memory);
             }
             Packet::LaneOpened { lane, line } => self.channel.handle_lane_opened(lane, line),
             Packet::LaneRefused { lane, full } => self.channel.handle_lane_refused(lane, full),
             Packet::LaneClosed { lane } => self.channel.handle_lane_closed(lane),
-            Packet::LaneDone { lane } => self.channel.handle_lane_done(process, lane),
+            Packet::LaneDone { lane } => self.channel.handle_lane_done(&process.mailboxes, lane),
             Packet::Slab { number, bytes } => {
                 let memory = fds.pop().filter(|_| fds.is_empty()).ok_or(Hangup)?;
                 let bytes = usize::try_from(bytes).map_err(|_| Hangup)?;
@@ -557,7 +570,7 @@ impl PeerEntry {
                 link.add_slab(SlabId(number), region_of_view(view));
             }
             Packet::SlabGone { number } => link.remove_slab(SlabId(number)),
-            Packet::Name(frame) => process.handle_name(self.id, frame),
+            Packet::Name(frame) => Control::handle_name(&**process, self.id, frame),
             Packet::Remind => process.pump_all(),
             Packet::Bye => return Ok(false),
         }
@@ -583,15 +596,15 @@ impl PeerEntry {
         let link = Arc::new(MemoryLink::new(
             self.id,
             parts,
-            Channel::Socket(Arc::clone(&self.channel)),
+            Box::new(Arc::clone(&self.channel)),
         ));
         process.peers.add(Path::Memory(Arc::clone(&link)));
-        process.add_link(Arc::clone(&link));
+        process.links.add(Arc::clone(&link));
         self.link = Some(Arc::clone(&link));
         crash::point("attach.linked");
         // The peer may have posted before we could look, and its rings found nobody who knew the lane.
         while link.peek.is_ready() && !link.is_ended() {
-            process.pump(&link);
+            link.pump(&process.mailboxes);
         }
         Ok(())
     }

@@ -11,19 +11,19 @@ mod packet;
 mod pair;
 
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use mizzen_identity::Credentials;
 use mizzen_proto::boot::{Boot, FromProcess, MAX_PACKET, ToProcess};
 
-pub(crate) use self::channel::SocketChannel;
-pub(crate) use self::keeper::Keeper;
+use self::keeper::Keeper;
 pub(crate) use self::packet::check as fuzz_packet;
-use crate::error::JoinError;
+use crate::error::{Departure, JoinError, ReachError};
 use crate::memory::Memory;
-use crate::net::attach;
-use crate::process::{Neighbours, Process};
+use crate::net::{Control, attach};
+use crate::process::together::link_together;
+use crate::process::{Neighbours, Path, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
 
 /// Joins the launcher's job, or makes a job of one.
@@ -31,12 +31,13 @@ pub(crate) fn join() -> Result<Arc<Process>, JoinError> {
     crate::crash::hook_lanes();
     let Some(agent) = inherit::take_agent()? else {
         let id = ProcessId::new(Rank(0), Incarnation(0));
+        let alone = Box::new(Alone);
         return Ok(Process::new(
             id,
             1,
             "localhost".into(),
             Memory::Heap,
-            Neighbours::None,
+            alone,
         )?);
     };
     let unclear = |cause: String| JoinError::Agent(cause);
@@ -61,8 +62,8 @@ pub(crate) fn join() -> Result<Arc<Process>, JoinError> {
     } else {
         None
     };
-    let keeper = Keeper::new(agent)?;
-    let neighbours = Neighbours::Launched(Arc::clone(&keeper));
+    let keeper = Keeper::new(agent, memory, boot.show_paths)?;
+    let neighbours = Box::new(Launched(Arc::clone(&keeper)));
     let process = Process::new(id, boot.size, boot.host.clone(), memory, neighbours)?;
     let locator = match credentials {
         Some(credentials) => join_networks(&process, &boot, &credentials)?,
@@ -89,11 +90,58 @@ fn join_networks(
                 JoinError::Agent(format!("{given:?} is not an address to listen at"))
             })?),
         };
-    process.show_paths.store(boot.show_paths, Ordering::Relaxed);
-    let place = Arc::downgrade(process);
+    let place: Weak<dyn Control> = Arc::downgrade(process) as _;
     let networks = attach(&place, process.id, credentials, address, &boot.networks)?;
     let locator = networks.locator();
     // Nobody else sets the networks of a process that has just been made.
     let _ = process.networks.set(networks);
     Ok(locator)
+}
+
+/// A job of one.
+pub(crate) struct Alone;
+
+impl Neighbours for Alone {
+    fn reach(&self, process: &Arc<Process>, rank: Rank, _: Duration) -> Result<Path, ReachError> {
+        if rank == process.id.rank {
+            return Ok(link_together(process, process));
+        }
+        let size = process.size;
+        Err(ReachError::NoSuchRank { rank, size })
+    }
+
+    fn leave(&self, _: ProcessId, _: Departure) {}
+
+    fn is_launched(&self) -> bool {
+        false
+    }
+}
+
+/// Processes started by the launcher; its agent introduces us.
+struct Launched(Arc<Keeper>);
+
+impl Neighbours for Launched {
+    fn reach(
+        &self,
+        process: &Arc<Process>,
+        rank: Rank,
+        patience: Duration,
+    ) -> Result<Path, ReachError> {
+        if rank == process.id.rank {
+            return Ok(link_together(process, process));
+        }
+        self.0.reach(process, rank, patience)
+    }
+
+    fn leave(&self, _: ProcessId, how: Departure) {
+        self.0.leave(how);
+    }
+
+    fn is_launched(&self) -> bool {
+        true
+    }
+
+    fn remark(&self, text: String) {
+        self.0.remark(text);
+    }
 }

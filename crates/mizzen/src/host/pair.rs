@@ -13,9 +13,10 @@ use mizzen_lane::{LaneError, Region, Returns, Ring, Shape};
 use mizzen_shm::{Access, AttachError, Fault, SegmentError, View, region_of_view};
 
 use crate::memory::{Arena, Memory, Shared};
+use crate::process::Process;
 use crate::process::bells::BELL_BYTES;
 use crate::process::channel::SHARED_LANE;
-use crate::process::{Process, WATCH_BYTES};
+use crate::rank::WATCH_BYTES;
 
 /// The most lanes that senders of one process have open to mailboxes of another at once.
 pub(super) const MAX_LINES: u32 = 1024;
@@ -97,5 +98,5 @@ impl Pair {
 
 /// The descriptors of a hello, in order.
 pub(super) fn hello_segments<'a>(process: &'a Process, pair: &'a Shared) -> Vec<&'a Shared> {
-    vec![pair, &process.watches, &process.bells]
+    vec![pair, &process.mailboxes.watches, &process.bells.shared]
 }

@@ -11,7 +11,6 @@ use mizzen_lane::{Consumer, Peek, Watch};
 use crate::error::Gone;
 use crate::lock::lock;
 use crate::message::{Flags, Payload};
-use crate::net::NetAccount;
 use crate::process::link::{Account as LaneAccount, MemoryLink};
 use crate::rank::{MailboxId, ProcessId, Rank};
 
@@ -78,7 +77,18 @@ pub(crate) struct Delivery {
 #[derive(Debug)]
 pub(crate) enum Account {
     Lane(Arc<LaneAccount>),
-    Net(NetAccount),
+    /// On a network: for so many bytes of a mailbox.
+    Net {
+        link: Arc<dyn Creditor>,
+        mailbox: MailboxId,
+        bytes: u64,
+    },
+}
+
+/// A link on a network, which gives its peer credit for what was retrieved.
+pub(crate) trait Creditor: fmt::Debug + Send + Sync {
+    /// A message of so many bytes was retrieved.
+    fn retrieved(&self, mailbox: MailboxId, bytes: u64);
 }
 
 impl Account {
@@ -87,7 +97,11 @@ impl Account {
     pub(crate) fn retrieved(&self) {
         match self {
             Self::Lane(account) => account.retrieved(),
-            Self::Net(account) => account.retrieved(),
+            Self::Net {
+                link,
+                mailbox,
+                bytes,
+            } => link.retrieved(*mailbox, *bytes),
         }
     }
 }
@@ -142,6 +156,12 @@ impl Core {
             queue.push_back(Entry::Gone(gone));
             self.queued.store(queue.len(), Ordering::Release);
         }
+    }
+
+    /// Whether nothing waits in the queue.
+    #[inline]
+    pub(crate) fn is_queue_empty(&self) -> bool {
+        self.queued.load(Ordering::Acquire) == 0
     }
 
     /// Takes the oldest entry of the queue.

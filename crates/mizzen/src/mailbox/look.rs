@@ -16,6 +16,7 @@ use crate::memory::{Loan, LoanTicket};
 use crate::message::{Flags, Payload, discard};
 use crate::process::Process;
 use crate::process::link::MemoryLink;
+use crate::process::progress::Progress;
 use crate::rank::ProcessId;
 
 /// Messages that one place may have in a row before the others are looked at.
@@ -406,7 +407,7 @@ impl Places {
             }
         }
         if let Entry::Message(Delivery {
-            account: Some(Account::Net(_)),
+            account: Some(Account::Net { .. }),
             ..
         }) = &entry
         {
@@ -436,7 +437,7 @@ impl Places {
 
     fn poll_link(&self, process: &Arc<Process>, core: &Arc<Core>, index: usize) -> Option<Outcome> {
         let links = self.links.borrow();
-        let delivery = process.pump_for(links.get(index)?, core)?;
+        let delivery = links.get(index)?.pump_for(&process.mailboxes, core)?;
         self.note(Place::Link(index));
         Some(Ok(delivery.take()))
     }
@@ -458,8 +459,8 @@ impl Places {
     }
 
     fn refresh_links(&self, process: &Process) {
-        if self.links_version.get() != process.links_version() {
-            let (version, links) = process.links();
+        if self.links_version.get() != process.links.version() {
+            let (version, links) = process.links.all();
             self.links_version.set(version);
             *self.links.borrow_mut() = links;
         }
@@ -473,7 +474,7 @@ impl Places {
     pub(super) fn is_ready(&self, process: &Process, core: &Core) -> bool {
         core.queued.load(Ordering::Acquire) > 0
             || core.has_news()
-            || self.links_version.get() != process.links_version()
+            || self.links_version.get() != process.links.version()
             || self.lanes.borrow().iter().any(LaneIn::wants_a_look)
             || self.links.borrow().iter().any(|link| link.peek.is_ready())
     }
@@ -489,7 +490,7 @@ impl Places {
                 ..
             }) = entry
             {
-                discard(flags, &payload, &lender);
+                discard(flags, &payload, &lender.returns);
             }
         }
         for lane in self.lanes.get_mut() {
@@ -499,7 +500,7 @@ impl Places {
                     Arrival::Eager(eager) => (Flags(eager.tag), Payload::Eager(eager)),
                     Arrival::Closed => break,
                 };
-                discard(flags, &payload, &lane.link);
+                discard(flags, &payload, &lane.link.returns);
             }
         }
     }

@@ -12,17 +12,18 @@ use std::time::{Duration, Instant};
 use mizzen_lane::SHORT_MAX;
 use zerocopy::FromBytes;
 
-pub(crate) use self::core::{Account, Core, Delivery, LaneIn, Looker};
+pub(crate) use self::core::{Account, Core, Creditor, Delivery, LaneIn, Looker};
 pub(crate) use self::look::Taken;
 use self::look::{Places, Reach};
 use crate::address::MailboxRef;
 use crate::crash;
 use crate::error::{Error, RetrieveError, UnpackError};
 use crate::memory::{Borrowed, LoanTicket};
-use crate::message::{Flags, Incoming, Plain};
-use crate::net::Polling;
+use crate::message::{Flags, Incoming};
+use crate::plain::Plain;
 use crate::process::Handle;
 use crate::process::bells::REACTOR_BELL;
+use crate::process::progress::{Polling, Progress};
 use crate::rank::{Address, ProcessId, Rank};
 use crate::tasks::with_seat;
 use crate::wait::{Crowd, Patience, Step, spin};
@@ -305,7 +306,8 @@ impl Mailbox {
     fn await_message(&self, waker: &Waker) {
         let core = &self.core;
         let by_crew = with_seat(|seat| {
-            let seat = seat.filter(|seat| seat.is_of(&self.process));
+            // A thread may serve one rank of a local job and call on another.
+            let seat = seat.filter(|seat| self.process.has_crew(seat.crew()));
             seat.inspect(|seat| {
                 core.set_waker(waker.clone(), Looker::Crew);
                 seat.crew().await_mailbox(core);
@@ -460,7 +462,7 @@ impl<'a> Wait<'a> {
             Step::Again => {
                 self.reach = Reach::Some;
                 if self.polling.is_none() {
-                    self.polling = self.mailbox.process.start_polling();
+                    self.polling = Some(Polling::start(&**self.mailbox.process));
                 }
                 Ok(())
             }
@@ -497,7 +499,7 @@ impl<'a> Wait<'a> {
         if let Some(waited) = self.patience.remarkable() {
             process.remark(waited, "for a message to one of its mailboxes");
         }
-        process.sleep(
+        process.bells.sleep(
             nap,
             |bell| core.watch.announce_sleep(bell),
             || places.is_ready(process, core),

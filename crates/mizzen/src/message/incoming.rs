@@ -3,16 +3,18 @@
 use core::fmt;
 use std::sync::Arc;
 
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::IntoBytes;
 
+use super::payload::Payload;
 use super::pieces::{Entry, Flags, MAX_PIECES, VARINT_MAX, push_varint, read_varint};
-use super::{Payload, Plain, Stream};
-use crate::address::MailboxRef;
+use super::stream::Stream;
+use super::tickets::ticket_at;
 use crate::error::UnpackError;
-use crate::memory::{Loan, LoanTicket};
+use crate::memory::{Borrowed, Loan, LoanTicket};
+use crate::plain::Plain;
 use crate::process::Process;
 use crate::process::link::MemoryLink;
-use crate::rank::ProcessId;
+use crate::rank::{ProcessId, Rank};
 
 /// A received message, unpacked piece by piece in the order in which it was packed.
 ///
@@ -20,7 +22,7 @@ use crate::rank::ProcessId;
 /// [`finish`](Self::finish).
 pub struct Incoming<'m> {
     source: ProcessId,
-    pub(super) process: Arc<Process>,
+    pub(crate) process: Arc<Process>,
     pub(super) flags: Flags,
     pub(super) payload: Payload,
     /// The next entry of the table, or its end.
@@ -91,7 +93,7 @@ impl<'m> Incoming<'m> {
 
     /// The process that sent the message.
     #[must_use]
-    pub fn source(&self) -> crate::Rank {
+    pub fn source(&self) -> Rank {
         self.source.rank
     }
 
@@ -183,7 +185,7 @@ impl<'m> Incoming<'m> {
     /// # Errors
     ///
     /// [`UnpackError`] if the next piece is not lent or does not hold whole values of `T`.
-    pub fn unpack_lent<T: Plain>(&mut self) -> Result<crate::Borrowed<T>, UnpackError> {
+    pub fn unpack_lent<T: Plain>(&mut self) -> Result<Borrowed<T>, UnpackError> {
         let (entry, used) = self.peek()?;
         if !entry.lent {
             return Err(UnpackError::NotLent);
@@ -195,7 +197,7 @@ impl<'m> Incoming<'m> {
             self.take_lent(at).ok_or(UnpackError::NotLent)?
         };
         self.step(entry, used);
-        crate::Borrowed::new(buffer)
+        Borrowed::new(buffer)
     }
 
     /// Unpacks any serde value.
@@ -205,18 +207,6 @@ impl<'m> Incoming<'m> {
     /// [`UnpackError::Decode`] if the bytes are not a `T`.
     pub fn unpack_value<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, UnpackError> {
         self.with_piece(|bytes| postcard::from_bytes(bytes).map_err(UnpackError::decode))
-    }
-
-    /// Unpacks the address of a mailbox.
-    ///
-    /// # Errors
-    ///
-    /// [`UnpackError`] if the piece is not an address.
-    pub fn unpack_mailbox(&mut self) -> Result<MailboxRef, UnpackError> {
-        let process = Arc::clone(&self.process);
-        self.with_piece(|bytes| {
-            MailboxRef::from_bytes(bytes, process).ok_or(UnpackError::NotAMailbox)
-        })
     }
 
     /// Unpacks a message that was packed into this one.
@@ -321,7 +311,7 @@ impl<'m> Incoming<'m> {
     }
 
     /// Gives the next piece's bytes to `read`.
-    fn with_piece<T>(
+    pub(crate) fn with_piece<T>(
         &mut self,
         read: impl FnOnce(&[u8]) -> Result<T, UnpackError>,
     ) -> Result<T, UnpackError> {
@@ -464,18 +454,6 @@ impl fmt::Debug for Incoming<'_> {
     }
 }
 
-/// Gives back what a message that nobody will read has borrowed.
-pub(crate) fn discard(flags: Flags, payload: &Payload, lender: &MemoryLink) {
-    let give_back = |ticket: LoanTicket| lender.returns.give_back(ticket.number, ticket.loan);
-    let is_ticket = [Flags::LONG, Flags::STREAM, Flags::HANDED];
-    if is_ticket.into_iter().any(|flag| flags.has(flag)) {
-        ticket_at(payload, 0).into_iter().for_each(give_back);
-    } else if flags.has(Flags::LENT) {
-        let tickets = lent_tickets(payload);
-        tickets.into_iter().for_each(give_back);
-    }
-}
-
 /// The bytes of a message of a header and a lent buffer, as any other with these two pieces has them.
 fn with_table(handed: &Payload) -> Option<Vec<u8>> {
     let header = handed.len().checked_sub(LoanTicket::BYTES)?;
@@ -490,38 +468,4 @@ fn with_table(handed: &Payload) -> Option<Vec<u8>> {
     handed.copy_out(LoanTicket::BYTES, &mut bytes[at..at + header]);
     handed.copy_out(0, &mut bytes[at + header..]);
     Some(bytes)
-}
-
-/// The tickets in a message with a table, as far as it makes sense.
-fn lent_tickets(payload: &Payload) -> Vec<LoanTicket> {
-    let mut bytes = vec![0; payload.len()];
-    payload.copy_out(0, &mut bytes);
-    let Some((count, mut at)) = read_varint(&bytes) else {
-        return Vec::new();
-    };
-    let mut entries = Vec::new();
-    for _ in 0..count.min(MAX_PIECES as u64) {
-        let Some((entry, used)) = Entry::read(&bytes[at..]) else {
-            return Vec::new();
-        };
-        entries.push(entry);
-        at += used;
-    }
-    let mut tickets = Vec::new();
-    for entry in entries {
-        if entry.lent {
-            tickets.extend(ticket_at(payload, at));
-        }
-        at = at.saturating_add(entry.len as usize);
-    }
-    tickets
-}
-
-fn ticket_at(payload: &Payload, at: usize) -> Option<LoanTicket> {
-    let mut ticket = [0; LoanTicket::BYTES];
-    if at.checked_add(ticket.len())? > payload.len() {
-        return None;
-    }
-    payload.copy_out(at, &mut ticket);
-    LoanTicket::read_from_bytes(&ticket).ok()
 }

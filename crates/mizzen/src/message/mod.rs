@@ -20,13 +20,11 @@ mod outgoing;
 mod payload;
 mod pieces;
 mod stream;
+mod tickets;
 
 pub use incoming::Incoming;
-pub(crate) use incoming::discard;
-pub(crate) use outgoing::{Encoded, Lead, Single};
+pub(crate) use outgoing::{Encoded, Lead, Outgoing, Single};
 pub use outgoing::{Later, Message};
-pub(crate) use payload::Payload;
+pub(crate) use payload::{Offered, Payload};
 pub(crate) use pieces::Flags;
-pub(crate) use stream::Stream;
-
-pub(crate) use crate::plain::Plain;
+pub(crate) use tickets::discard;

@@ -6,12 +6,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::Payload;
 use super::incoming::Incoming;
+use super::payload::Payload;
 use super::pieces::Flags;
 use crate::error::UnpackError;
 use crate::memory::{LentBytes, Loan, Purpose};
-use crate::process::post::Until;
+use crate::wait::Until;
 
 /// How long to wait for a block of our own arena for a lent piece: the reader may hold all of it, and then nobody else
 /// gives any back.
@@ -112,7 +112,7 @@ impl Incoming<'_> {
             parts.push(target);
         }
         parts.extend(skipped.next().map(Vec::as_mut_slice));
-        offered.receive(&self.process, &mut parts)
+        offered.receive(&mut parts)
     }
 
     /// Receives the body into memory of our own, and lent pieces of it into our arena.
@@ -149,7 +149,7 @@ impl Incoming<'_> {
             parts.push(block);
         }
         parts.push(rest);
-        offered.receive(&self.process, &mut parts)?;
+        offered.receive(&mut parts)?;
         self.payload = Payload::Owned(bytes);
         self.lent = blocks
             .into_iter()
@@ -160,13 +160,14 @@ impl Incoming<'_> {
 
     fn block(&self, len: usize) -> Result<LentBytes, UnpackError> {
         let until = Until::Deadline(Instant::now() + LENT_PATIENCE);
-        self.process
-            .take_block(len, Purpose::Lend, until)
+        let links = &self.process.links;
+        links
+            .take_block(&*self.process, len, Purpose::Lend, until)
             .map_err(|_| UnpackError::Memory { bytes: len })
     }
 
     fn loan(&self, block: LentBytes) -> Loan {
-        block.into_loan(self.process.id, self.process.own_returns().clone())
+        block.into_loan(self.process.id, self.process.links.own_returns().clone())
     }
 }
 

@@ -6,11 +6,10 @@ use core::marker::PhantomData;
 use mizzen_lane::{Parts, SHORT_MAX};
 use zerocopy::{Immutable, IntoBytes};
 
-use super::Plain;
 use super::pieces::{Entry, Flags, push_varint};
-use crate::address::MailboxRef;
+use crate::error::PostError;
 use crate::memory::{Lent, LentBytes, LoanTicket};
-use crate::net::Outgoing;
+use crate::plain::Plain;
 
 /// A message being packed, piece by piece. `'m` is how long the memory it refers to must stay as it is.
 ///
@@ -148,10 +147,10 @@ impl<'m> Message<'m> {
     pub fn pack_value<T: serde::Serialize + ?Sized>(
         &mut self,
         value: &T,
-    ) -> Result<&mut Self, crate::PostError> {
+    ) -> Result<&mut Self, PostError> {
         let start = self.copied.len();
         let copied = core::mem::take(&mut self.copied);
-        self.copied = postcard::to_extend(value, copied).map_err(crate::PostError::encode)?;
+        self.copied = postcard::to_extend(value, copied).map_err(PostError::encode)?;
         self.pieces.push(Piece::Copied {
             start,
             end: self.copied.len(),
@@ -159,19 +158,14 @@ impl<'m> Message<'m> {
         Ok(self)
     }
 
-    /// Packs the address of a mailbox: whoever unpacks it may post to that mailbox.
-    pub fn pack_mailbox(&mut self, mailbox: &MailboxRef) -> &mut Self {
-        self.pack_copy(&mailbox.to_bytes())
-    }
-
     /// Packs a copy of a whole message as one piece. Its lent buffers cannot come along.
     ///
     /// # Errors
     ///
     /// [`LentTwice`](crate::PostError::LentTwice) if it has lent pieces.
-    pub fn pack_message(&mut self, message: &Message<'_>) -> Result<&mut Self, crate::PostError> {
+    pub fn pack_message(&mut self, message: &Message<'_>) -> Result<&mut Self, PostError> {
         if message.has_lent() {
-            return Err(crate::PostError::LentTwice);
+            return Err(PostError::LentTwice);
         }
         let start = self.copied.len();
         let wire = message.wire();
@@ -258,7 +252,7 @@ impl<'m> Message<'m> {
     /// # Errors
     ///
     /// [`LentTwice`](crate::PostError::LentTwice) if a lent buffer was given away before.
-    pub(crate) fn foreign(&self) -> Result<ForeignMessage<'_>, crate::PostError> {
+    pub(crate) fn foreign(&self) -> Result<ForeignMessage<'_>, PostError> {
         let wire = self.wire();
         let mut pieces = Vec::with_capacity(self.pieces.len());
         let mut table = Vec::new();
@@ -267,7 +261,7 @@ impl<'m> Message<'m> {
         for piece in &self.pieces {
             let (bytes, lent) = match piece {
                 Piece::Lent { buffer, .. } => {
-                    let buffer = buffer.as_ref().ok_or(crate::PostError::LentTwice)?;
+                    let buffer = buffer.as_ref().ok_or(PostError::LentTwice)?;
                     (buffer.as_bytes(), true)
                 }
                 piece => (self.bytes_of(piece), false),
@@ -307,7 +301,7 @@ impl<'m> Message<'m> {
         self.lead.as_ref().map_or(&[], |lead| &lead[..])
     }
 
-    fn pack_copy(&mut self, bytes: &[u8]) -> &mut Self {
+    pub(crate) fn pack_copy(&mut self, bytes: &[u8]) -> &mut Self {
         let start = self.copied.len();
         self.copied.extend_from_slice(bytes);
         self.pieces.push(Piece::Copied {
@@ -387,7 +381,26 @@ impl Encoded for Single<'_> {
     }
 }
 
-/// A packed message as it travels over a network: lent pieces are their bytes.
+/// A message as it goes over a network: lent pieces are their bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) flags: Flags,
+    pub(crate) table: &'a [u8],
+    pub(crate) pieces: &'a [&'a [u8]],
+}
+
+impl<'a> Outgoing<'a> {
+    /// A message of one plain piece.
+    pub(crate) fn single(piece: &'a [&'a [u8]; 1]) -> Self {
+        Self {
+            flags: Flags::SINGLE,
+            table: &[],
+            pieces: piece,
+        }
+    }
+}
+
+/// A packed message as it travels over a network, with the memory of its table.
 pub(crate) struct ForeignMessage<'a> {
     flags: Flags,
     table: Vec<u8>,

@@ -1,10 +1,47 @@
 //! Where the bytes of a received message lie until they are unpacked.
 
 use mizzen_lane::{Eager, Short};
+use mizzen_proto::id::OfferId;
 
-use super::Stream;
+use crate::error::UnpackError;
 use crate::memory::Loan;
-use crate::net::Offered;
+
+/// A long message through memory, of which chunks come one after the other.
+pub(crate) trait Streaming: core::fmt::Debug + Send {
+    /// Length of the whole message.
+    fn len(&self) -> usize;
+
+    /// How many bytes are here, from the first on.
+    fn here(&self) -> usize;
+
+    /// Waits until the first `until` bytes are here.
+    fn arrive(&mut self, until: usize) -> Result<(), UnpackError>;
+
+    /// Copies bytes that are here, and were not released.
+    fn copy_out(&self, at: usize, target: &mut [u8]);
+
+    /// Copies bytes as they come; those before them will not be read again.
+    fn copy_coming(&mut self, at: usize, target: &mut [u8]) -> Result<(), UnpackError>;
+}
+
+/// A long message from another host: its head is here, its body comes when it is asked for, into place. Dropping it declines
+/// the body.
+pub(crate) trait Offered: core::fmt::Debug + Send {
+    /// Length of head and body.
+    fn len(&self) -> usize;
+
+    /// The bytes that came with the announcement.
+    fn head(&self) -> &[u8];
+
+    /// In how many parts the body may be received.
+    fn max_parts(&self) -> usize;
+
+    /// Asks for the body, and waits until all of it is in `parts`.
+    fn receive(&mut self, parts: &mut [&mut [u8]]) -> Result<(), UnpackError>;
+
+    /// Whether it is this offer of the link at this address in memory.
+    fn is(&self, link: usize, offer: OfferId) -> bool;
+}
 
 /// The bytes of a received message.
 #[derive(Debug)]
@@ -18,9 +55,9 @@ pub(crate) enum Payload {
     /// In a block of the sender's arena.
     Block(Loan),
     /// In chunks of the sender's arena, which come one after the other.
-    Stream(Box<Stream>),
+    Stream(Box<dyn Streaming>),
     /// The head of a message from another host; the body comes when it is asked for.
-    Offered(Offered),
+    Offered(Box<dyn Offered>),
 }
 
 impl Payload {

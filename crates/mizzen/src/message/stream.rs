@@ -6,7 +6,7 @@ use std::time::Duration;
 use mizzen_lane::Region;
 
 use super::incoming::Incoming;
-use super::payload::Payload;
+use super::payload::{Payload, Streaming};
 use crate::error::UnpackError;
 use crate::memory::{Arena, CHUNK, Loan, LoanTicket, Manifest};
 use crate::process::link::MemoryLink;
@@ -53,17 +53,56 @@ impl Stream {
         })
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// Notes that the first `filled` bytes are here.
+    fn take_in(&mut self, filled: usize) -> Result<(), UnpackError> {
+        while self.chunks.len() * CHUNK < filled {
+            let ticket = self.manifest.chunk(self.chunks.len());
+            let region = self.slab(ticket.slab)?;
+            let chunk = Loan::new(region, ticket, self.link.returns.clone());
+            self.chunks.push(Some(chunk.ok_or(UnpackError::Malformed)?));
+        }
+        self.here = filled;
+        Ok(())
+    }
+
+    fn slab(&mut self, slab: u32) -> Result<Region, UnpackError> {
+        match &self.slab {
+            Some((known, region)) if *known == slab => Ok(region.clone()),
+            _ => {
+                let region = self.link.slab(slab)?;
+                self.slab = Some((slab, region.clone()));
+                Ok(region)
+            }
+        }
+    }
+
+    /// The bytes before `at` will not be read again.
+    fn release(&mut self, at: usize) {
+        for chunk in self.chunks[..at / CHUNK].iter_mut().rev() {
+            if chunk.take().is_none() {
+                return;
+            }
+        }
+    }
+
+    fn gone(&self) -> UnpackError {
+        match self.link.gone() {
+            Some(gone) => UnpackError::PeerGone(gone),
+            None => UnpackError::Malformed,
+        }
+    }
+}
+
+impl Streaming for Stream {
+    fn len(&self) -> usize {
         self.manifest.len()
     }
 
-    /// How many bytes are here, from the first on.
-    pub(super) fn here(&self) -> usize {
+    fn here(&self) -> usize {
         self.here
     }
 
-    /// Waits until the first `until` bytes are here.
-    pub(super) fn arrive(&mut self, until: usize) -> Result<(), UnpackError> {
+    fn arrive(&mut self, until: usize) -> Result<(), UnpackError> {
         let crowd = Crowd::default();
         let mut patience = Patience::until(None, &crowd);
         while self.here < until {
@@ -88,31 +127,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Notes that the first `filled` bytes are here.
-    fn take_in(&mut self, filled: usize) -> Result<(), UnpackError> {
-        while self.chunks.len() * CHUNK < filled {
-            let ticket = self.manifest.chunk(self.chunks.len());
-            let region = self.slab(ticket.slab)?;
-            let chunk = Loan::new(region, ticket, self.link.returns.clone());
-            self.chunks.push(Some(chunk.ok_or(UnpackError::Malformed)?));
-        }
-        self.here = filled;
-        Ok(())
-    }
-
-    fn slab(&mut self, slab: u32) -> Result<Region, UnpackError> {
-        match &self.slab {
-            Some((known, region)) if *known == slab => Ok(region.clone()),
-            _ => {
-                let region = self.link.slab(slab)?;
-                self.slab = Some((slab, region.clone()));
-                Ok(region)
-            }
-        }
-    }
-
-    /// Copies bytes that are here, and were not released.
-    pub(super) fn copy_out(&self, mut at: usize, mut target: &mut [u8]) {
+    fn copy_out(&self, mut at: usize, mut target: &mut [u8]) {
         while !target.is_empty() {
             let within = at % CHUNK;
             let (now, later) = target.split_at_mut(target.len().min(CHUNK - within));
@@ -124,7 +139,6 @@ impl Stream {
         }
     }
 
-    /// Copies bytes as they come.
     fn copy_coming(&mut self, mut at: usize, mut target: &mut [u8]) -> Result<(), UnpackError> {
         while !target.is_empty() {
             self.arrive(at + 1)?;
@@ -136,22 +150,6 @@ impl Stream {
             self.release(at);
         }
         Ok(())
-    }
-
-    /// The bytes before `at` will not be read again.
-    fn release(&mut self, at: usize) {
-        for chunk in self.chunks[..at / CHUNK].iter_mut().rev() {
-            if chunk.take().is_none() {
-                return;
-            }
-        }
-    }
-
-    fn gone(&self) -> UnpackError {
-        match self.link.gone() {
-            Some(gone) => UnpackError::PeerGone(gone),
-            None => UnpackError::Malformed,
-        }
     }
 }
 

@@ -9,15 +9,15 @@ use mizzen_ofi::{OfiDriver, OfiOptions};
 use mizzen_proto::boot::{Carrier, Network};
 use mizzen_tcp::{Interface, Records, Security, TcpDriver, TcpOptions, interfaces};
 
+use super::control::Control;
 use super::engine::{Engine, driver_id};
 use super::networks::{Attached, Networks};
 use crate::error::JoinError;
-use crate::process::Process;
 use crate::rank::{Incarnation, ProcessId, Rank};
 
 /// Attaches the process `me` to all of `networks`. `address`, if given, is where those listen that name no interfaces.
 pub(crate) fn attach(
-    process: &Weak<Process>,
+    process: &Weak<dyn Control>,
     me: ProcessId,
     credentials: &Credentials,
     address: Option<IpAddr>,

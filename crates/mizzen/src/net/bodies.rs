@@ -1,6 +1,6 @@
 //! Memory lent to the driver: the bodies of long messages, from their poster's memory into their reader's.
 //!
-//! Two functions lend memory, [`NetLink::send_borrowed`] for a poster and [`Offered::receive`] for a reader. Both stay on the
+//! Two functions lend memory, [`NetLink::send_borrowed`] for a poster and [`NetOffered::receive_while`] for a reader. Both stay on the
 //! stack of the thread that owns the memory until the driver is done with it: the body was moved, declined or
 //! lost, or, if the thread unwinds, the link was cut. The parts they put into [`Bodies`] are valid for just as long,
 //! because whatever ends a body happens under the port, and so does whatever follows the parts.
@@ -20,7 +20,8 @@ use super::link::{Expired, NetLink};
 use super::pushed::{Lost, Pushed};
 use crate::error::{Departure, PostError, UnpackError};
 use crate::memory::LentBytes;
-use crate::process::Process;
+use crate::message::Offered;
+use crate::process::progress::Progress;
 use crate::rank::ProcessId;
 
 /// How a body ended.
@@ -284,7 +285,7 @@ impl NetLink {
     /// Offers a body in the caller's memory with `offer`, and waits until it was sent, or never will be.
     pub(super) fn send_borrowed(
         self: &Arc<Self>,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         engine: &Engine,
         pieces: &[&[u8]],
         deadline: Option<Instant>,
@@ -312,7 +313,7 @@ impl NetLink {
         };
         self.push();
         let mut retracted = false;
-        let outcome = match self.wait(process, deadline, |_| end.get()) {
+        let outcome = match self.wait(progress, deadline, |_| end.get()) {
             Ok(outcome) => outcome,
             Err(Expired) => {
                 // The peer answers with a decline, unless it has accepted already: then the body goes.
@@ -322,7 +323,7 @@ impl NetLink {
                 retracted = true;
                 self.push();
                 loop {
-                    if let Ok(outcome) = self.wait(process, None, |_| end.get()) {
+                    if let Ok(outcome) = self.wait(progress, None, |_| end.get()) {
                         break outcome;
                     }
                 }
@@ -341,7 +342,7 @@ impl NetLink {
 
 /// A message whose body has yet to come. Dropping it declines the body.
 #[derive(Debug)]
-pub(crate) struct Offered {
+pub(super) struct NetOffered {
     link: Arc<NetLink>,
     offer: OfferId,
     head: Vec<u8>,
@@ -351,7 +352,7 @@ pub(crate) struct Offered {
     answered: bool,
 }
 
-impl Offered {
+impl NetOffered {
     pub(super) fn new(
         link: Arc<NetLink>,
         offer: OfferId,
@@ -369,32 +370,10 @@ impl Offered {
         }
     }
 
-    pub(super) fn is(&self, link: &NetLink, offer: OfferId) -> bool {
-        core::ptr::eq(&*self.link, link) && self.offer == offer
-    }
-
-    /// The bytes that are here.
-    pub(crate) fn head(&self) -> &[u8] {
-        &self.head
-    }
-
-    /// Head and body together.
-    pub(crate) fn len(&self) -> usize {
-        self.head.len() + self.body_len
-    }
-
-    /// The most parts that [`receive`](Self::receive) takes.
-    pub(crate) fn max_parts(&self) -> usize {
-        self.link
-            .engine
-            .upgrade()
-            .map_or(1, |engine| engine.max_parts)
-    }
-
     /// Receives the body into `parts`, which together are as long as it is.
-    pub(crate) fn receive(
+    fn receive_while(
         &mut self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         parts: &mut [&mut [u8]],
     ) -> Result<(), UnpackError> {
         assert_eq!(
@@ -407,7 +386,7 @@ impl Offered {
             return Err(gone(&self.link));
         }
         if self.pushed {
-            if let Some(outcome) = self.link.take_kept(process, self.offer, parts) {
+            if let Some(outcome) = self.link.take_kept(progress, self.offer, parts) {
                 self.answered = true;
                 return outcome.map_err(|Lost| gone(&self.link));
             }
@@ -432,7 +411,7 @@ impl Offered {
                 end.set(Outcome::Declined);
                 drop(state);
                 drop(borrowing);
-                return self.receive(process, parts);
+                return self.receive_while(progress, parts);
             }
             self.answered = true;
             state.bodies.wanted.push_back(Wanted {
@@ -443,7 +422,7 @@ impl Offered {
         }
         self.link.push();
         let outcome = loop {
-            if let Ok(outcome) = self.link.wait(process, None, |_| end.get()) {
+            if let Ok(outcome) = self.link.wait(progress, None, |_| end.get()) {
                 break outcome;
             }
         };
@@ -456,7 +435,34 @@ impl Offered {
     }
 }
 
-impl Drop for Offered {
+impl Offered for NetOffered {
+    fn len(&self) -> usize {
+        self.head.len() + self.body_len
+    }
+
+    fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    fn max_parts(&self) -> usize {
+        let engine = self.link.engine.upgrade();
+        engine.map_or(1, |engine| engine.max_parts)
+    }
+
+    fn receive(&mut self, parts: &mut [&mut [u8]]) -> Result<(), UnpackError> {
+        let engine = self.link.engine.upgrade();
+        let Some(process) = engine.and_then(|engine| engine.process.upgrade()) else {
+            return Err(UnpackError::PeerGone(self.link.gone_or_lost()));
+        };
+        self.receive_while(process.progress(), parts)
+    }
+
+    fn is(&self, link: usize, offer: OfferId) -> bool {
+        Arc::as_ptr(&self.link).addr() == link && self.offer == offer
+    }
+}
+
+impl Drop for NetOffered {
     fn drop(&mut self) {
         if self.answered {
             return;

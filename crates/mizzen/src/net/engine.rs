@@ -13,17 +13,17 @@ use mizzen_proto::link::LinkOptions;
 use mizzen_proto::wire::{FRAME_MAX, OFFER_HEADER, POST_HEADER};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
+use super::control::Control;
 use super::link::NetLink;
 use super::pushed::{PATIENCE, Standing};
 use crate::error::{Departure, ReachError};
 pub(super) use crate::lock::lock;
-use crate::process::Process;
 use crate::rank::{MailboxId, ProcessId};
 
 /// This process's attachment to a network, and its links to the peers there.
 pub(crate) struct Engine {
     pub(super) weak: Weak<Self>,
-    pub(super) process: Weak<Process>,
+    pub(super) process: Weak<dyn Control>,
     pub(super) me: ProcessId,
     locator: String,
     frame_max: usize,
@@ -101,7 +101,7 @@ const CONNECT_NAP: Duration = Duration::from_millis(20);
 impl Engine {
     /// Has the process `me` use the network that `driver` is attached to.
     pub(crate) fn start(
-        process: Weak<Process>,
+        process: Weak<dyn Control>,
         me: ProcessId,
         driver: Box<dyn Driver>,
     ) -> io::Result<Arc<Self>> {
@@ -172,7 +172,7 @@ impl Engine {
                 Ok(()) | Err(ConnectError::Already { .. }) => (),
                 Err(error) => return Err(no_path(error.to_string())),
             }
-            self.pump(self.process.upgrade().as_ref());
+            self.pump(self.process.upgrade().as_deref());
             if let Some(link) = self.link(peer) {
                 return Ok(link);
             }
@@ -209,16 +209,16 @@ impl Engine {
     }
 
     /// Moves what can be moved, unless another thread is doing it.
-    pub(crate) fn pump(&self, process: Option<&Arc<Process>>) {
+    pub(crate) fn pump(&self, process: Option<&dyn Control>) {
         self.look(process, 1);
     }
 
     /// The same for a thread that waits: looks a few times before it goes on to other things.
-    pub(crate) fn watch(&self, process: &Arc<Process>) {
+    pub(crate) fn watch(&self, process: &dyn Control) {
         self.look(Some(process), LOOKS);
     }
 
-    fn look(&self, process: Option<&Arc<Process>>, looks: u32) {
+    fn look(&self, process: Option<&dyn Control>, looks: u32) {
         if let Some(mut port) = self.try_port() {
             self.turn(&mut port, process, looks);
             self.release(port, process);
@@ -255,8 +255,8 @@ impl Engine {
         // Pairs with the fence in `release`.
         fence(Ordering::SeqCst);
         if let Some(mut port) = self.try_port() {
-            self.serve_marked(&mut port, process.as_ref());
-            self.release(port, process.as_ref());
+            self.serve_marked(&mut port, process.as_deref());
+            self.release(port, process.as_deref());
         }
     }
 
@@ -291,9 +291,9 @@ impl Engine {
         // Only if the driver's link is this one, and not a later one to the same peer.
         if !link.is_ended() {
             port.driver.disconnect(driver_id(link.peer));
-            self.end(process.as_ref(), link, how);
+            self.end(process.as_deref(), link, how);
         }
-        self.release(port, process.as_ref());
+        self.release(port, process.as_deref());
     }
 
     /// Notes that a link has something for the driver; the caller then kicks, or holds the port.
@@ -349,7 +349,7 @@ impl Engine {
     pub(super) fn release<'a>(
         &'a self,
         mut port: MutexGuard<'a, Port>,
-        process: Option<&Arc<Process>>,
+        process: Option<&dyn Control>,
     ) {
         loop {
             drop(port);
@@ -367,7 +367,7 @@ impl Engine {
     }
 
     /// Sees to the links that have something for the driver.
-    pub(super) fn serve_marked(&self, port: &mut Port, process: Option<&Arc<Process>>) {
+    pub(super) fn serve_marked(&self, port: &mut Port, process: Option<&dyn Control>) {
         while self.has_work.load(Ordering::Acquire) {
             let marked = {
                 let mut work = lock(&self.work);
@@ -384,7 +384,7 @@ impl Engine {
         }
     }
 
-    fn turn(&self, port: &mut Port, process: Option<&Arc<Process>>, looks: u32) {
+    fn turn(&self, port: &mut Port, process: Option<&dyn Control>, looks: u32) {
         let Port { driver, later } = port;
         let mut polled = Ok(0);
         for _ in 0..looks {
@@ -408,7 +408,7 @@ impl Engine {
     }
 
     /// Takes bodies that stood in the driver long enough out of its way.
-    fn keep_standing(&self, port: &mut Port, process: Option<&Arc<Process>>) {
+    fn keep_standing(&self, port: &mut Port, process: Option<&dyn Control>) {
         let (now, driver) = (Instant::now(), &mut port.driver);
         port.later.standing.retain(|standing| {
             let mut state = standing.link.lock();
@@ -422,7 +422,7 @@ impl Engine {
         self.has_standing.store(has_standing, Ordering::Release);
     }
 
-    fn do_later(&self, port: &mut Port, process: Option<&Arc<Process>>) {
+    fn do_later(&self, port: &mut Port, process: Option<&dyn Control>) {
         if port.later.refuse.is_empty() && port.later.end.is_empty() {
             return;
         }
@@ -528,8 +528,8 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
         let process = engine.process.upgrade();
         match engine.try_port() {
             Some(mut port) => {
-                engine.turn(&mut port, process.as_ref(), 1);
-                engine.release(port, process.as_ref());
+                engine.turn(&mut port, process.as_deref(), 1);
+                engine.release(port, process.as_deref());
             }
             // Whoever has it sees to the network; look again when it is likely done.
             None => std::thread::yield_now(),

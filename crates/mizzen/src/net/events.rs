@@ -8,15 +8,14 @@ use mizzen_proto::id::{BodyId, MailboxId, OfferId};
 use mizzen_proto::link::{Action, Direction};
 use mizzen_proto::wire::Frame;
 
-use super::Offered;
-use super::bodies::Outcome;
+use super::bodies::{NetOffered, Outcome};
+use super::control::Control;
 use super::engine::{Engine, Later, lock};
-use super::link::{NetAccount, NetLink};
+use super::link::NetLink;
 use super::pushed::Standing;
 use crate::error::Departure;
 use crate::mailbox::{Account, Delivery};
 use crate::message::{Flags, Payload};
-use crate::process::{Path, Process};
 use crate::rank::ProcessId;
 
 /// The peer broke a rule, or a message makes no sense.
@@ -25,7 +24,7 @@ struct Misbehaved;
 impl Engine {
     pub(super) fn handle(
         &self,
-        process: Option<&Arc<Process>>,
+        process: Option<&dyn Control>,
         later: &mut Later,
         event: Event<'_>,
     ) {
@@ -67,7 +66,7 @@ impl Engine {
     }
 
     /// A link is over, and the driver done with it: everyone who depends on the peer is told.
-    pub(super) fn end(&self, process: Option<&Arc<Process>>, link: &Arc<NetLink>, how: Departure) {
+    pub(super) fn end(&self, process: Option<&dyn Control>, link: &Arc<NetLink>, how: Departure) {
         {
             let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
             if links
@@ -80,8 +79,9 @@ impl Engine {
         if let Some((gone, posted_to)) = link.end(how) {
             if let Some(process) = process {
                 for mailbox in posted_to.into_iter().filter(|_| gone.is_failure()) {
-                    if let Some(core) = process.mailbox(mailbox) {
-                        process.tell_gone(&core, gone);
+                    let mailboxes = process.mailboxes();
+                    if let Some(core) = mailboxes.get(mailbox) {
+                        mailboxes.tell_gone(&core, gone);
                     }
                 }
                 process.peer_gone(gone);
@@ -90,27 +90,25 @@ impl Engine {
         self.met.notify_all();
     }
 
-    fn handle_connected(&self, process: Option<&Arc<Process>>, later: &mut Later, peer: ProcessId) {
-        let Some(process) = process
-            .filter(|process| peer.rank.0 < process.size && process.peers.gone(peer).is_none())
-        else {
+    fn handle_connected(&self, process: Option<&dyn Control>, later: &mut Later, peer: ProcessId) {
+        let Some(process) = process.filter(|process| process.is_welcome(peer)) else {
             // We leave, or the peer is a life that is over.
             later.refuse.push(peer);
             return;
         };
-        let link = Arc::new(NetLink::new(self, self.options(peer)));
+        let link = NetLink::new(self, self.options(peer));
         self.links
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(peer, Arc::clone(&link));
         self.mark(&link);
-        process.peers.add_if_better(Path::Net(link));
+        process.connected(link);
         self.met.notify_all();
     }
 
     fn handle_frame(
         &self,
-        process: Option<&Arc<Process>>,
+        process: Option<&dyn Control>,
         later: &mut Later,
         link: &Arc<NetLink>,
         bytes: &[u8],
@@ -147,9 +145,9 @@ impl Engine {
                 }
                 drop(state);
                 let offered =
-                    |head: &[u8]| Offered::new(Arc::clone(link), offer, head, body_len, pushed);
+                    |head: &[u8]| NetOffered::new(Arc::clone(link), offer, head, body_len, pushed);
                 let (flags, head) = split_flags(head)?;
-                let payload = Payload::Offered(offered(head));
+                let payload = Payload::Offered(Box::new(offered(head)));
                 return self.deliver(process, link, to, flags, payload, head.len() + FLAGS);
             }
             Action::SendBody { offer, body } => state.bodies.ask(offer, body),
@@ -191,7 +189,7 @@ impl Engine {
 
     fn deliver(
         &self,
-        process: Option<&Arc<Process>>,
+        process: Option<&dyn Control>,
         link: &Arc<NetLink>,
         to: MailboxId,
         flags: Flags,
@@ -202,14 +200,14 @@ impl Engine {
         let Some(process) = process else {
             return Ok(());
         };
-        let refused = match process.mailbox(to) {
+        let mailboxes = process.mailboxes();
+        let refused = match mailboxes.get(to) {
             Some(core) => {
-                let account = NetAccount {
-                    link: Arc::clone(link),
+                let account = Some(Account::Net {
+                    link: Arc::clone(link) as _,
                     mailbox: to,
                     bytes: bytes as u64,
-                };
-                let account = Some(Account::Net(account));
+                });
                 let delivery = Delivery {
                     source: link.peer,
                     flags,
@@ -218,7 +216,7 @@ impl Engine {
                     account,
                 };
                 let refused = core.deliver(delivery).map(|delivery| delivery.payload);
-                process.wake(&core);
+                mailboxes.wake(&core);
                 refused
             }
             None => Some(payload),
@@ -302,18 +300,19 @@ fn body_failed(link: &NetLink, body: BodyId, way: Way) {
 }
 
 /// The poster of an offer waited long enough: if nobody took it out of its mailbox, it never was there.
-fn retracted(process: &Process, link: &NetLink, to: Option<MailboxId>, offer: OfferId) {
-    let Some((to, core)) = to.and_then(|to| Some((to, process.mailbox(to)?))) else {
+fn retracted(control: &dyn Control, link: &NetLink, to: Option<MailboxId>, offer: OfferId) {
+    let Some((to, core)) = to.and_then(|to| Some((to, control.mailboxes().get(to)?))) else {
         return;
     };
     let removed = core.remove(|delivery| {
-        matches!(&delivery.payload, Payload::Offered(offered) if offered.is(link, offer))
+        let at = core::ptr::from_ref(link).addr();
+        matches!(&delivery.payload, Payload::Offered(offered) if offered.is(at, offer))
     });
-    let Some(Account::Net(account)) = removed.and_then(|delivery| delivery.account) else {
+    let Some(Account::Net { bytes, .. }) = removed.and_then(|delivery| delivery.account) else {
         return;
     };
     if let Some(protocol) = &mut link.lock().link {
-        protocol.consumed(to, account.bytes);
+        protocol.consumed(to, bytes);
     }
 }
 

@@ -13,16 +13,17 @@ use mizzen_proto::wire::{Frame, NameFrame};
 
 use super::bodies::Bodies;
 use super::engine::{Engine, driver_id, lock};
-use super::networks::Polling;
 use super::sharing::Sharing;
 use crate::blocking::without_place;
 use crate::error::{Departure, Gone, PostError, ReachError};
-use crate::process::Process;
+use crate::mailbox::Creditor;
+use crate::process::progress::{Polling, Progress};
 use crate::rank::ProcessId;
 use crate::wait::{Crowd, Patience, Step};
 
 /// A link to one life of one peer on a network.
 pub(crate) struct NetLink {
+    weak: Weak<Self>,
     pub(crate) peer: ProcessId,
     pub(super) engine: Weak<Engine>,
     state: Mutex<State>,
@@ -55,14 +56,6 @@ pub(super) struct State {
     pub(super) is_condemned: bool,
 }
 
-/// What is due to a peer when a message of it is retrieved.
-#[derive(Debug)]
-pub(crate) struct NetAccount {
-    pub(super) link: Arc<NetLink>,
-    pub(super) mailbox: MailboxId,
-    pub(super) bytes: u64,
-}
-
 /// The deadline has passed.
 pub(super) struct Expired;
 
@@ -74,11 +67,12 @@ pub(super) const OUTBOX_MAX: usize = 256;
 const LANES_NAP: Duration = Duration::from_millis(1);
 
 impl NetLink {
-    pub(super) fn new(engine: &Engine, options: LinkOptions) -> Self {
+    pub(super) fn new(engine: &Engine, options: LinkOptions) -> Arc<Self> {
         let peer = options.peer;
         let mut link = Link::new(options);
         let hello = link.poll_transmit();
-        Self {
+        Arc::new_cyclic(|weak| Self {
+            weak: weak.clone(),
             peer,
             engine: engine.weak.clone(),
             state: Mutex::new(State {
@@ -97,7 +91,7 @@ impl NetLink {
             can_push: engine.can_push,
             gone: OnceLock::new(),
             ended: AtomicBool::new(false),
-        }
+        })
     }
 
     /// A number for one more poster of ours. The stream 0 is everyone's.
@@ -106,7 +100,7 @@ impl NetLink {
     }
 
     /// Sends a frame about names.
-    pub(crate) fn send_name(self: &Arc<Self>, frame: NameFrame<'_>) -> Result<(), ReachError> {
+    pub(crate) fn send_name(&self, frame: NameFrame<'_>) -> Result<(), ReachError> {
         {
             let mut state = self.lock();
             if state.link.is_none() || state.has_left {
@@ -246,15 +240,15 @@ impl NetLink {
     /// Waits until `look` finds something, moving what can be moved meanwhile: the peer may wait for us.
     pub(super) fn wait<T>(
         &self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         deadline: Option<Instant>,
         mut look: impl FnMut(&mut State) -> Option<T>,
     ) -> Result<T, Expired> {
         let crowd = Crowd::default();
         let mut patience = Patience::on_network(deadline, &crowd);
-        let mut polling = process.start_polling();
+        let mut polling = Some(Polling::start(progress));
         loop {
-            process.pump_all();
+            progress.pump_all();
             if let Some(found) = look(&mut self.lock()) {
                 return Ok(found);
             }
@@ -263,8 +257,8 @@ impl NetLink {
                 Step::Expired(_) => return Err(Expired),
                 Step::Sleep(nap) => {
                     polling.take().into_iter().for_each(Polling::sleep);
-                    let (_, lanes) = process.links();
-                    let nap = if lanes.is_empty() { nap } else { LANES_NAP };
+                    let has_lanes = !progress.links().is_empty();
+                    let nap = if has_lanes { LANES_NAP } else { nap };
                     let mut state = self.lock();
                     if let Some(found) = look(&mut state) {
                         return Ok(found);
@@ -276,9 +270,9 @@ impl NetLink {
     }
 
     /// Has the link's frames sent, by this thread or by the one that has the driver.
-    pub(super) fn push(self: &Arc<Self>) {
-        if let Some(engine) = self.engine.upgrade() {
-            engine.mark(self);
+    pub(super) fn push(&self) {
+        if let (Some(engine), Some(link)) = (self.engine.upgrade(), self.weak.upgrade()) {
+            engine.mark(&link);
             engine.kick();
         }
     }
@@ -309,17 +303,16 @@ impl State {
     }
 }
 
-impl NetAccount {
-    /// The message was retrieved.
-    pub(crate) fn retrieved(&self) {
-        let mut state = self.link.lock();
+impl Creditor for NetLink {
+    fn retrieved(&self, mailbox: MailboxId, bytes: u64) {
+        let mut state = self.lock();
         if let Some(link) = &mut state.link {
-            link.consumed(self.mailbox, self.bytes);
+            link.consumed(mailbox, bytes);
         }
         state.transmit();
         if !state.outbox.is_empty() {
             drop(state);
-            self.link.push();
+            self.push();
         }
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | `control` | what an engine needs of the process around it |
 //! | `attach` | making the driver: where it listens, whom it believes |
 //! | `engine` | the driver's lock, who pumps it, connecting and leaving |
 //! | `events` | what the driver reports, and what becomes of it |
@@ -30,6 +31,7 @@
 
 mod attach;
 mod bodies;
+mod control;
 mod engine;
 mod events;
 mod link;
@@ -41,8 +43,6 @@ mod sharing;
 mod tests;
 
 pub(crate) use attach::attach;
-pub(crate) use bodies::Offered;
-
-pub(crate) use link::{NetAccount, NetLink};
-pub(crate) use networks::{Networks, Polling};
-pub(crate) use post::Outgoing;
+pub(crate) use control::Control;
+pub(crate) use link::NetLink;
+pub(crate) use networks::Networks;

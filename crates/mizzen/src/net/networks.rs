@@ -4,15 +4,15 @@
 //! `site=10.0.0.1:4000;fast=10.1.0.1:4001`; a peer is reached over the first one that both are on.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use super::control::Control;
 use super::engine::Engine;
 use super::link::NetLink;
 use crate::error::{Departure, ReachError};
 use crate::lock::lock;
-use crate::process::Process;
+use crate::process::progress::Then;
 use crate::rank::{MailboxId, ProcessId};
 
 /// The networks that a process is attached to, the preferred one first.
@@ -61,10 +61,10 @@ impl Networks {
     /// The link to a peer that is reached at `locator`, opened if need be.
     pub(crate) fn connect(
         &self,
-        process: &Arc<Process>,
         peer: ProcessId,
         locator: &str,
         deadline: Instant,
+        tell: impl Fn(String),
     ) -> Result<Arc<NetLink>, ReachError> {
         if let Some(link) = self.engines().find_map(|engine| engine.link(peer)) {
             return Ok(link);
@@ -78,8 +78,8 @@ impl Networks {
             };
             match attached.engine.connect(peer, at, deadline) {
                 Ok(link) => {
-                    if process.show_paths.load(Ordering::Relaxed) {
-                        self.tell(process, attached, peer);
+                    if lock(&self.told).insert(peer) {
+                        tell(self.way(attached, peer));
                     }
                     return Ok(link);
                 }
@@ -108,11 +108,8 @@ impl Networks {
         )
     }
 
-    /// Has the launcher tell the user how a peer is reached.
-    fn tell(&self, process: &Process, attached: &Attached, peer: ProcessId) {
-        if !lock(&self.told).insert(peer) {
-            return;
-        }
+    /// How a peer is reached, in words for a user.
+    fn way(&self, attached: &Attached, peer: ProcessId) -> String {
         let way = attached.engine.describe(peer);
         let way = way.map_or(String::new(), |way| format!(", {way}"));
         let which = match self.all.len() {
@@ -120,39 +117,35 @@ impl Networks {
             _ => "the first in common",
         };
         let Attached { name, manner, .. } = attached;
-        process.tell_path(format!(
+        format!(
             "reaches rank {} over {name} ({manner}; {which}){way}",
             peer.rank
-        ));
+        )
     }
 
     /// Moves what can be moved, unless other threads are doing it.
     #[inline]
-    pub(crate) fn pump(&self, process: Option<&Arc<Process>>) {
+    pub(crate) fn pump(&self, process: Option<&dyn Control>) {
         self.engines().for_each(|engine| engine.pump(process));
     }
 
     /// The same for a thread that waits for something from there.
     #[inline]
-    pub(crate) fn watch(&self, process: &Arc<Process>) {
+    pub(crate) fn watch(&self, process: &dyn Control) {
         self.engines().for_each(|engine| engine.watch(process));
     }
 
     /// A thread looks at the networks all the time from now on: theirs need not.
-    pub(crate) fn start_polling(&self) -> Polling<'_> {
-        self.add_poller();
-        Polling(self)
-    }
-
-    /// The same for a thread that says itself when it stops.
     pub(crate) fn add_poller(&self) {
         self.engines().for_each(|engine| engine.add_poller());
     }
 
-    /// A thread does not look any more, so somebody else must.
-    pub(crate) fn remove_poller(&self) {
+    /// It no longer does.
+    pub(crate) fn remove_poller(&self, then: Then) {
         self.engines().for_each(|engine| engine.remove_poller());
-        self.engines().for_each(|engine| engine.wake_if_aside());
+        if then == Then::Sleeps {
+            self.engines().for_each(|engine| engine.wake_if_aside());
+        }
     }
 
     /// One of our mailboxes closed: peers that used it are told.
@@ -164,23 +157,5 @@ impl Networks {
     /// Leaves all of them.
     pub(crate) fn leave(&self, how: Departure) {
         self.engines().for_each(|engine| engine.leave(how));
-    }
-}
-
-/// A thread that looks at the networks all the time.
-pub(crate) struct Polling<'a>(&'a Networks);
-
-impl Polling<'_> {
-    /// The thread is about to sleep, so somebody else must look from now on.
-    pub(crate) fn sleep(self) {
-        let networks = self.0;
-        drop(self);
-        networks.engines().for_each(|engine| engine.wake_if_aside());
-    }
-}
-
-impl Drop for Polling<'_> {
-    fn drop(&mut self) {
-        self.0.engines().for_each(|engine| engine.remove_poller());
     }
 }

@@ -10,23 +10,16 @@ use mizzen_proto::link::{Plan, Refused};
 use mizzen_proto::wire::{BODY_MAX, Frame};
 
 use super::bodies::Lending;
+use super::control::Control;
 use super::engine::{Engine, driver_id};
 use super::events::FLAGS;
 use super::link::{Expired, NetLink, OUTBOX_MAX, State};
 use super::sharing::TOGETHER;
 use crate::error::{ArenaError, PostError};
 use crate::memory::Purpose;
-use crate::message::Flags;
-use crate::process::Process;
-use crate::process::post::Until;
-
-/// A message as it goes over a network: lent pieces are their bytes.
-#[derive(Clone, Copy)]
-pub(crate) struct Outgoing<'a> {
-    pub(crate) flags: Flags,
-    pub(crate) table: &'a [u8],
-    pub(crate) pieces: &'a [&'a [u8]],
-}
+use crate::message::Outgoing;
+use crate::process::progress::Progress;
+use crate::wait::Until;
 
 /// Where a message is cut into head and body.
 struct Cut<'a> {
@@ -48,27 +41,18 @@ const HEAD_PIECES: usize = 4096;
 /// Slices of a frame that is sent without being joined first; more pieces are joined.
 const GATHERED: usize = 6;
 
-impl<'a> Outgoing<'a> {
-    /// A message of one plain piece.
-    pub(crate) fn single(piece: &'a [&'a [u8]; 1]) -> Self {
-        Self {
-            flags: Flags::SINGLE,
-            table: &[],
-            pieces: piece,
-        }
-    }
-
-    fn cut(&self, head_max: u64) -> Cut<'a> {
+impl<'a> Cut<'a> {
+    fn of(message: Outgoing<'a>, head_max: u64) -> Self {
         let mut head_len = FLAGS;
-        let fits = (FLAGS + self.table.len()) as u64 <= head_max;
+        let fits = (FLAGS + message.table.len()) as u64 <= head_max;
         let (head_table, body_table): (&[u8], &[u8]) = if fits {
-            (self.table, &[])
+            (message.table, &[])
         } else {
-            (&[], self.table)
+            (&[], message.table)
         };
         head_len += head_table.len();
         let mut pieces = 0;
-        for piece in self.pieces {
+        for piece in message.pieces {
             let longer = head_len + piece.len();
             // A head that held no table would be taken for a table.
             if !fits || longer > HEAD_PIECES.min(head_max as usize) {
@@ -77,10 +61,10 @@ impl<'a> Outgoing<'a> {
             head_len = longer;
             pieces += 1;
         }
-        let (head, body) = self.pieces.split_at(pieces);
+        let (head, body) = message.pieces.split_at(pieces);
         let body_len = body_table.len() + body.iter().map(|piece| piece.len()).sum::<usize>();
         Cut {
-            flags: self.flags.0.to_le_bytes(),
+            flags: message.flags.0.to_le_bytes(),
             head_table,
             head,
             body_table,
@@ -168,7 +152,7 @@ impl NetLink {
     /// pushed, and that of a very long one sent when its receiver has a place for it.
     pub(crate) fn post(
         self: &Arc<Self>,
-        process: &Arc<Process>,
+        control: &dyn Control,
         to: MailboxId,
         stream: StreamId,
         message: Outgoing<'_>,
@@ -177,17 +161,17 @@ impl NetLink {
         let Some(engine) = self.engine.upgrade().filter(|_| !self.is_ended()) else {
             return Err(self.peer_gone());
         };
-        let cut = message.cut(engine.head_max());
+        let cut = Cut::of(message, engine.head_max());
         if cut.head_len + cut.body_len <= engine.eager_max() {
-            self.post_eager(process, &engine, to, stream, &cut, until)
+            self.post_eager(control, &engine, to, stream, &cut, until)
         } else {
-            self.post_long(process, &engine, to, stream, &cut, until)
+            self.post_long(control.progress(), &engine, to, stream, &cut, until)
         }
     }
 
     fn post_eager(
         self: &Arc<Self>,
-        process: &Arc<Process>,
+        control: &dyn Control,
         engine: &Engine,
         to: MailboxId,
         stream: StreamId,
@@ -198,7 +182,7 @@ impl NetLink {
             state.outbox.push_back(cut.post_frame(to, stream));
         };
         if self.sharing.note(stream) {
-            self.wait_to_pay(process, to, cut, until, queue)?;
+            self.wait_to_pay(control.progress(), to, cut, until, queue)?;
             if self.lock().outbox.len() >= TOGETHER {
                 self.push();
             } else {
@@ -220,20 +204,20 @@ impl NetLink {
                         state.outbox.push_front(cut.post_frame(to, stream));
                     }
                 }
-                engine.release(port, Some(process));
+                engine.release(port, Some(control));
                 if let Some(Some(paid)) = paid {
                     return paid.map(|_| ());
                 }
             }
         }
-        self.wait_to_pay(process, to, cut, until, queue)?;
+        self.wait_to_pay(control.progress(), to, cut, until, queue)?;
         self.push();
         Ok(())
     }
 
     fn post_long(
         self: &Arc<Self>,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         engine: &Engine,
         to: MailboxId,
         stream: StreamId,
@@ -243,7 +227,7 @@ impl NetLink {
         let rank = self.peer.rank;
         let offer = |lending: Lending| {
             let (mut lending, mut offered) = (Some(lending), None);
-            self.wait_to_pay(process, to, cut, until, |state, plan| {
+            self.wait_to_pay(progress, to, cut, until, |state, plan| {
                 let (offer, body) = match plan {
                     Plan::Offer(offer) => (offer, None),
                     Plan::Push(offer, body) => (offer, Some(body)),
@@ -263,7 +247,10 @@ impl NetLink {
         };
         if let Until::Now = until {
             // Nobody waits for the receiver, so the body must outlive this call.
-            let block = process.take_block(cut.len(), Purpose::LongMessage, until);
+            let block =
+                progress
+                    .links()
+                    .take_block(progress, cut.len(), Purpose::LongMessage, until);
             let mut block = block.map_err(|error| match error {
                 ArenaError::AllOut { .. } => PostError::Busy { rank },
                 error => PostError::Memory(error),
@@ -280,13 +267,13 @@ impl NetLink {
         if let Some(joined) = &joined {
             pieces = vec![joined];
         }
-        self.send_borrowed(process, engine, &pieces, until.deadline(), offer)
+        self.send_borrowed(progress, engine, &pieces, until.deadline(), offer)
     }
 
     /// Pays for a message, waiting for the receiver to return credits; then `queue` is called with the state locked.
     fn wait_to_pay(
         self: &Arc<Self>,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         to: MailboxId,
         cut: &Cut<'_>,
         until: Until,
@@ -299,11 +286,11 @@ impl NetLink {
             return paid;
         }
         if let Until::Now = until {
-            process.poll_networks();
+            progress.poll_networks();
             let paid = self.pay(&mut self.lock(), to, cut, may_push, &mut queue);
             return paid.unwrap_or(Err(PostError::Busy { rank }));
         }
-        let paid = self.wait(process, until.deadline(), |state| {
+        let paid = self.wait(progress, until.deadline(), |state| {
             self.pay(state, to, cut, may_push, &mut queue)
         });
         match paid {

@@ -17,10 +17,11 @@ use mizzen_proto::id::{BodyId, OfferId};
 use mizzen_proto::link::Link;
 
 use super::bodies::{End, Outcome};
+use super::control::Control;
 use super::engine::driver_id;
 use super::link::{NetLink, State};
 use crate::memory::{LentBytes, Purpose};
-use crate::process::Process;
+use crate::process::progress::Progress;
 use crate::rank::ProcessId;
 
 /// How long a body stands in the driver before it is taken out of the way: longer than a sleeping reader needs to wake up.
@@ -65,9 +66,9 @@ enum Memory {
 
 impl Memory {
     /// From the arena, which has its pages already, or else from the heap: the protocol bounds it.
-    fn new(process: Option<&Arc<Process>>, len: usize) -> Self {
+    fn new(process: Option<&dyn Control>, len: usize) -> Self {
         let block = process.and_then(|process| {
-            let block = process.try_take_block(len, Purpose::LongMessage);
+            let block = process.links().try_take_block(len, Purpose::LongMessage);
             block.ok().flatten()
         });
         match block {
@@ -156,7 +157,7 @@ impl Pushed {
     /// Has a body received into memory of our own. `false` if the driver has no room for it.
     fn keep(
         &mut self,
-        process: Option<&Arc<Process>>,
+        process: Option<&dyn Control>,
         peer: ProcessId,
         link: &mut Link,
         driver: &mut dyn Driver,
@@ -216,7 +217,7 @@ impl State {
     /// Takes a body out of the driver's way, if it still stands there. `false` if that must be tried again.
     pub(super) fn keep_standing(
         &mut self,
-        process: Option<&Arc<Process>>,
+        process: Option<&dyn Control>,
         driver: &mut dyn Driver,
         peer: ProcessId,
         body: BodyId,
@@ -248,7 +249,7 @@ impl NetLink {
     /// If a body was taken into our own memory: waits until it is whole, and copies it to `parts`.
     pub(super) fn take_kept(
         self: &Arc<Self>,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         offer: OfferId,
         parts: &mut [&mut [u8]],
     ) -> Option<Result<(), Lost>> {
@@ -257,7 +258,7 @@ impl NetLink {
             Arc::clone(&state.bodies.pushed.kept.get(&offer)?.end)
         };
         let outcome = loop {
-            if let Ok(outcome) = self.wait(process, None, |_| end.get()) {
+            if let Ok(outcome) = self.wait(progress, None, |_| end.get()) {
                 break outcome;
             }
         };

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::engine::{Engine, Port, driver_id};
 use crate::error::{Departure, PostError, RetrieveError, UnpackError};
 use crate::process::Path;
+use crate::process::progress::Progress;
 use crate::{Deck, Mailbox, Message, Result, local_over_tcp};
 
 fn inbox_of(deck: &Deck) -> Result<Mailbox> {

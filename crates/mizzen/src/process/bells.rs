@@ -1,14 +1,15 @@
 //! The bells of a process: one for each thread that sleeps.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use mizzen_lane::{Bell, Region};
-use mizzen_shm::futex;
+use mizzen_shm::{SegmentError, futex};
 
-use super::Process;
 use crate::blocking::without_place;
+use crate::lock::lock;
+use crate::memory::{Memory, Shared};
 
 /// The most threads of a process that can sleep at once with a bell of their own.
 pub(crate) const MAX_BELLS: usize = 1024;
@@ -27,51 +28,34 @@ pub(crate) fn ring(bells: &Region, number: u32) {
     }
 }
 
-pub(crate) fn bell(bells: &Region, number: u32) -> Option<Bell> {
+fn bell(bells: &Region, number: u32) -> Option<Bell> {
     ((number as usize) < MAX_BELLS).then(|| Bell::new(bells.clone(), number as usize * BELL_WORDS))
 }
 
-/// Numbers that are free.
+/// The bells of one process, which its peers raise.
 #[derive(Debug)]
-pub(crate) struct BellNumbers(Mutex<(u32, Vec<u32>)>);
+pub(crate) struct Bells {
+    pub(crate) shared: Shared,
+    free: Mutex<FreeNumbers>,
+}
 
-impl BellNumbers {
-    pub(crate) fn new() -> Self {
-        Self(Mutex::new((REACTOR_BELL + 1, Vec::new())))
-    }
-
-    fn take(&self) -> Option<u32> {
-        let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = numbers.1.pop() {
-            return Some(number);
-        }
-        let number = numbers.0;
-        ((number as usize) < MAX_BELLS).then(|| {
-            numbers.0 += 1;
-            number
-        })
-    }
-
-    fn give(&self, number: u32) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .1
-            .push(number);
-    }
+#[derive(Debug)]
+struct FreeNumbers {
+    next: u32,
+    given_back: Vec<u32>,
 }
 
 /// The bell of one thread in one process (a thread may work for several ranks of a local job).
 struct ThreadBell {
-    process: Weak<Process>,
+    bells: Weak<Bells>,
     number: u32,
     bell: Bell,
 }
 
 impl Drop for ThreadBell {
     fn drop(&mut self) {
-        if let Some(process) = self.process.upgrade() {
-            process.bell_numbers.give(self.number);
+        if let Some(bells) = self.bells.upgrade() {
+            lock(&bells.free).given_back.push(self.number);
         }
     }
 }
@@ -80,7 +64,22 @@ thread_local! {
     static BELLS: RefCell<Vec<ThreadBell>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Process {
+impl Bells {
+    pub(crate) fn new(memory: Memory) -> Result<Arc<Self>, SegmentError> {
+        Ok(Arc::new(Self {
+            shared: memory.make_open("mizzen-bells", BELL_BYTES)?,
+            free: Mutex::new(FreeNumbers {
+                next: REACTOR_BELL + 1,
+                given_back: Vec::new(),
+            }),
+        }))
+    }
+
+    /// Raises the bell of one of our threads.
+    pub(crate) fn ring(&self, number: u32) {
+        ring(&self.shared.region, number);
+    }
+
     /// Puts the calling thread to sleep until its bell is raised or `nap` is over. `announce` tells senders which bell to
     /// raise; `ready` looks once more; `retract` says that they need not any longer. A worker gives its place to another
     /// meanwhile.
@@ -102,7 +101,7 @@ impl Process {
         ready: impl FnOnce() -> bool,
         retract: impl FnOnce(),
     ) {
-        let Some((number, bell)) = self.thread_bell() else {
+        let Some((number, bell)) = self.of_thread() else {
             // More sleeping threads than bells: look again soon.
             std::thread::sleep(nap.min(Duration::from_millis(1)));
             return;
@@ -115,23 +114,40 @@ impl Process {
         retract();
     }
 
-    fn thread_bell(self: &Arc<Self>) -> Option<(u32, Bell)> {
-        BELLS.with_borrow_mut(|bells| {
-            let mine = |bell: &ThreadBell| std::ptr::eq(bell.process.as_ptr(), Arc::as_ptr(self));
-            if !bells.iter().any(mine) {
-                bells.retain(|bell| bell.process.strong_count() > 0);
-                let number = self.bell_numbers.take()?;
-                let bell = bell(&self.bells.region, number)?;
-                bells.push(ThreadBell {
-                    process: Arc::downgrade(self),
+    /// The bell of the thread that wakes async tasks.
+    pub(crate) fn of_reactor(&self) -> Option<Bell> {
+        bell(&self.shared.region, REACTOR_BELL)
+    }
+
+    fn of_thread(self: &Arc<Self>) -> Option<(u32, Bell)> {
+        BELLS.with_borrow_mut(|known| {
+            let mine = |one: &ThreadBell| std::ptr::eq(one.bells.as_ptr(), Arc::as_ptr(self));
+            if !known.iter().any(mine) {
+                known.retain(|one| one.bells.strong_count() > 0);
+                let number = lock(&self.free).take()?;
+                known.push(ThreadBell {
+                    bells: Arc::downgrade(self),
                     number,
-                    bell,
+                    bell: bell(&self.shared.region, number)?,
                 });
             }
-            bells
+            known
                 .iter()
-                .find(|bell| mine(bell))
+                .find(|one| mine(one))
                 .map(|found| (found.number, found.bell.clone()))
+        })
+    }
+}
+
+impl FreeNumbers {
+    fn take(&mut self) -> Option<u32> {
+        if let Some(number) = self.given_back.pop() {
+            return Some(number);
+        }
+        let number = self.next;
+        ((number as usize) < MAX_BELLS).then(|| {
+            self.next += 1;
+            number
         })
     }
 }

@@ -17,12 +17,11 @@ use mizzen_shm::barrier;
 use super::bells::ring;
 use super::channel::Channel;
 use super::stream::StreamOut;
-use super::{MAX_MAILBOXES, Process};
 use crate::error::{Departure, Gone, PostError, UnpackError};
 use crate::lock::lock;
-use crate::memory::{Loan, LoanTicket, SlabId};
+use crate::memory::{Arena, Loan, LoanTicket, SlabId};
 use crate::message::Flags;
-use crate::rank::{MailboxId, ProcessId, slot_of};
+use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, slot_of};
 
 /// Messages that a process may have posted to one mailbox without their being retrieved. Bounds the memory of a mailbox
 /// that nobody reads; large enough that a credit message is rare.
@@ -58,7 +57,7 @@ pub(crate) struct MemoryLink {
     /// What we could not tell the peer because our lane to it was full.
     untold: Mutex<HashMap<MailboxId, News>>,
     has_untold: AtomicBool,
-    pub(crate) channel: Channel,
+    pub(crate) channel: Box<dyn Channel>,
     gone: OnceLock<Gone>,
     ended: AtomicBool,
     cleaned: AtomicBool,
@@ -161,7 +160,7 @@ pub(crate) struct Parts {
 }
 
 impl MemoryLink {
-    pub(crate) fn new(peer: ProcessId, parts: Parts, channel: Channel) -> Self {
+    pub(crate) fn new(peer: ProcessId, parts: Parts, channel: Box<dyn Channel>) -> Self {
         Self {
             peer,
             lane: parts.lane,
@@ -329,24 +328,24 @@ impl MemoryLink {
     }
 
     /// Makes sure that the peer knows a slab of ours before it gets a block of it.
-    pub(crate) fn show_slab(&self, process: &Process, slab: SlabId) -> Result<(), PostError> {
+    pub(crate) fn show_slab(&self, arena: &Arena, slab: SlabId) -> Result<(), PostError> {
         if lock(&self.shown).contains(&slab.0) {
             return Ok(());
         }
-        let Some(shared) = process.arena.slab(slab) else {
+        let Some(shared) = arena.slab(slab) else {
             return Ok(());
         };
         self.channel
-            .show_slab(process, slab, &shared)
+            .show_slab(slab, &shared)
             .map_err(|_| self.gone_or_died())?;
         lock(&self.shown).insert(slab.0);
         Ok(())
     }
 
     /// One of our slabs is gone: the peer need not keep it.
-    pub(crate) fn hide_slab(&self, process: &Process, slab: SlabId) {
+    pub(crate) fn hide_slab(&self, slab: SlabId) {
         if lock(&self.shown).remove(&slab.0) {
-            self.channel.hide_slab(process, slab);
+            self.channel.hide_slab(slab);
         }
     }
 

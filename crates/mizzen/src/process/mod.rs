@@ -6,85 +6,88 @@ pub(crate) mod bells;
 pub(crate) mod channel;
 mod handle;
 pub(crate) mod link;
+pub(crate) mod links;
+pub(crate) mod mailboxes;
 mod names;
 mod peers;
-pub(crate) mod post;
+mod post;
+pub(crate) mod progress;
 mod pump;
-pub(crate) mod stream;
+mod stream;
+pub(crate) mod together;
 
+use core::fmt;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use mizzen_lane::{Region, Returns, Watch};
-use mizzen_shm::{SegmentError, barrier};
+use mizzen_proto::wire::NameFrame;
+use mizzen_shm::SegmentError;
 
-use self::bells::{BELL_BYTES, BellNumbers};
-use self::link::MemoryLink;
-use self::names::Names;
+use self::bells::Bells;
+use self::link::{MemoryLink, News};
+use self::links::Links;
+use self::mailboxes::Mailboxes;
+use self::names::{Courier, Names};
 use self::peers::Peers;
-use crate::error::{Departure, Gone, MailboxError};
-use crate::mailbox::Core;
-use crate::memory::{Arena, Memory, Shared};
-use crate::net::Networks;
-use crate::rank::{MailboxId, ProcessId, Rank, mailbox_id, slot_of};
+use self::progress::{Progress, Then};
+use crate::error::{BindError, Departure, FetchError, Gone, ReachError};
+use crate::lock::lock;
+use crate::memory::{Arena, Memory};
+use crate::net::{Control, NetLink, Networks};
+use crate::rank::{Address, MailboxId, ProcessId, Rank};
+use crate::reactor::Reactor;
 use crate::tasks::Crew;
 
 pub(crate) use self::handle::Handle;
-pub(crate) use self::peers::{Neighbours, Path};
+pub(crate) use self::peers::Path;
 
-/// The most mailboxes a process has at once: the size of its table of watches.
-pub(crate) const MAX_MAILBOXES: usize = 16_384;
-/// Bytes of the watches of a process.
-pub(crate) const WATCH_BYTES: usize = MAX_MAILBOXES * 4;
+/// How long a rank may take to answer when it is first reached.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// A process of the job, or a rank of a local one.
-#[derive(Debug)]
+/// A process of the job, or a rank of a local one: the things it consists of.
 pub(crate) struct Process {
+    weak: Weak<Self>,
     pub(crate) id: ProcessId,
     pub(crate) size: u32,
     pub(crate) host: String,
-    pub(crate) memory: Memory,
-    pub(crate) arena: Arc<Arena>,
-    /// Our mailboxes' watches, which peers read, and our threads' bells, which peers raise.
-    pub(crate) watches: Shared,
-    pub(crate) bells: Shared,
-    pub(crate) bell_numbers: BellNumbers,
-    mailboxes: RwLock<Mailboxes>,
+    pub(crate) bells: Arc<Bells>,
+    pub(crate) mailboxes: Arc<Mailboxes>,
+    pub(crate) links: Arc<Links>,
+    /// The networks, if this process is on any.
+    pub(crate) networks: OnceLock<Networks>,
     pub(crate) peers: Peers,
     names: Names,
-    links: RwLock<Vec<Arc<MemoryLink>>>,
-    links_changed: AtomicU64,
-    reactor: Mutex<Option<crate::reactor::Reactor>>,
+    pub(crate) neighbours: Box<dyn Neighbours>,
+    reactor: Mutex<Option<Reactor>>,
     /// The workers, once there is something to do for them.
     crew: OnceLock<Arc<Crew>>,
-    /// The network, if this process is on one.
-    pub(crate) networks: OnceLock<Networks>,
-    /// Whether the user wants to know how peers are reached.
-    pub(crate) show_paths: AtomicBool,
-    /// Where buffers come back that a network filled here and a thread of ours reads.
-    own_returns: OnceLock<Returns>,
     /// Objects of the user that refer to this process.
     handles: AtomicUsize,
     has_left: AtomicBool,
     /// Processes that left in order, and the mailboxes they had posted to: if they turn out to have failed, these are told.
     left: Mutex<HashMap<ProcessId, Vec<MailboxId>>>,
-    /// Why the whole job fails, if it does: every mailbox is told, also those made later.
-    failure: OnceLock<Gone>,
 }
 
-#[derive(Debug, Default)]
-struct Mailboxes {
-    slots: Vec<Slot>,
-    /// Free slots, the one that is free the longest first: late messages find it free for as long as possible.
-    free: std::collections::VecDeque<u32>,
-}
+/// Who else is in the job, and who introduces us.
+pub(crate) trait Neighbours: Send + Sync {
+    /// The path to a rank to which there is none yet, opened within `patience`.
+    fn reach(
+        &self,
+        process: &Arc<Process>,
+        rank: Rank,
+        patience: Duration,
+    ) -> Result<Path, ReachError>;
 
-#[derive(Debug)]
-struct Slot {
-    generation: u32,
-    core: Option<Arc<Core>>,
+    /// Tells everyone that `me` leaves.
+    fn leave(&self, me: ProcessId, how: Departure);
+
+    /// Whether a launcher or `mizzen::local` started the job. If not, it is a job of one.
+    fn is_launched(&self) -> bool;
+
+    /// Has the user told something about this process, as far as anybody listens.
+    fn remark(&self, _text: String) {}
 }
 
 impl Process {
@@ -94,163 +97,168 @@ impl Process {
         size: u32,
         host: String,
         memory: Memory,
-        neighbours: Neighbours,
+        neighbours: Box<dyn Neighbours>,
     ) -> Result<Arc<Self>, SegmentError> {
-        let watches = memory.make("mizzen-watches", WATCH_BYTES)?;
-        let bells = memory.make_open("mizzen-bells", BELL_BYTES)?;
-        let process = Arc::new(Self {
+        let bells = Bells::new(memory)?;
+        let mailboxes = Arc::new(Mailboxes::new(memory, Arc::clone(&bells))?);
+        Ok(Arc::new_cyclic(|weak| Self {
+            weak: weak.clone(),
             id,
             size,
             host,
-            memory,
-            arena: Arc::new(Arena::new(memory)),
-            watches,
             bells,
-            bell_numbers: BellNumbers::new(),
-            mailboxes: RwLock::default(),
-            peers: Peers::new(neighbours),
-            names: Names::new(),
-            links: RwLock::default(),
-            links_changed: AtomicU64::new(0),
+            mailboxes,
+            links: Arc::new(Links::new(Arena::new(memory))),
+            networks: OnceLock::new(),
+            peers: Peers::default(),
+            names: Names::new(id, size),
+            neighbours,
             reactor: Mutex::default(),
             crew: OnceLock::new(),
-            networks: OnceLock::new(),
-            show_paths: AtomicBool::new(false),
-            own_returns: OnceLock::new(),
             handles: AtomicUsize::new(0),
             has_left: AtomicBool::new(false),
             left: Mutex::default(),
-            failure: OnceLock::new(),
-        });
-        Ok(process)
+        }))
     }
 
-    /// A new mailbox of ours.
-    pub(crate) fn open_mailbox(self: &Arc<Self>) -> Result<Arc<Core>, MailboxError> {
-        let mut mailboxes = self
-            .mailboxes
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let fresh = mailboxes.slots.len() < MAX_MAILBOXES;
-        let slot = match mailboxes.free.pop_front() {
-            Some(slot) if !fresh => slot,
-            other => {
-                if !fresh {
-                    return Err(MailboxError::TooMany {
-                        limit: MAX_MAILBOXES,
-                    });
+    /// The path to a rank, opened if need be.
+    pub(crate) fn reach(&self, rank: Rank) -> Result<Path, ReachError> {
+        self.reach_within(rank, CONNECT_PATIENCE)
+    }
+
+    /// As `reach`, waiting at most as long as said.
+    fn reach_within(&self, rank: Rank, patience: Duration) -> Result<Path, ReachError> {
+        let size = self.size;
+        if rank.0 >= size {
+            return Err(ReachError::NoSuchRank { rank, size });
+        }
+        if let Some(path) = self.peers.known(rank).filter(|path| !path.is_ended()) {
+            return Ok(path);
+        }
+        let left = || ReachError::Gone(Gone::new(self.id, Departure::Left));
+        let me = self.weak.upgrade().ok_or_else(left)?;
+        self.neighbours.reach(&me, rank, patience)
+    }
+
+    /// The path to one life of a process: never to a later one.
+    pub(crate) fn reach_life(&self, process: ProcessId) -> Result<Path, ReachError> {
+        if let Some(gone) = self.peers.gone(process) {
+            return Err(ReachError::Gone(gone));
+        }
+        let path = self.reach(process.rank)?;
+        if path.peer() == process {
+            return Ok(path);
+        }
+        Err(ReachError::Gone(
+            self.peers
+                .gone(process)
+                .unwrap_or(Gone::new(process, Departure::Died)),
+        ))
+    }
+
+    /// Binds `name` to one of our mailboxes.
+    pub(crate) fn bind(&self, name: &str, address: Address) -> Result<(), BindError> {
+        self.names.bind(self, name, address)
+    }
+
+    /// Whether this process bound the name.
+    pub(crate) fn has_bound(&self, name: &str) -> bool {
+        self.names.has_bound(name)
+    }
+
+    /// Frees a name that means one of our mailboxes.
+    pub(crate) fn unbind(&self, name: &str, address: Address) {
+        self.names.unbind(self, name, address);
+    }
+
+    /// What `name` means, waiting until someone binds it.
+    pub(crate) fn fetch(
+        &self,
+        name: &str,
+        patience: Option<Duration>,
+    ) -> Result<Address, FetchError> {
+        self.names.fetch(self, name, patience)
+    }
+
+    /// An address that turned out to be closed is not to be given out again.
+    pub(crate) fn forget_address(&self, address: Address) {
+        self.names.forget_address(address);
+    }
+
+    /// A rank was started again.
+    pub(crate) fn peer_joined(&self, life: ProcessId) {
+        self.peers.note_joined(life);
+        self.bind_again(life.rank);
+    }
+
+    /// A holder of names died or was started again: what it held for us goes to whoever holds it now.
+    fn bind_again(&self, holder: Rank) {
+        let lost = self.names.held_by(self, holder);
+        if lost.is_empty() {
+            return;
+        }
+        let process = self.weak.clone();
+        // Binding waits for answers, which the caller's thread brings.
+        let bind = move || {
+            for (name, address) in lost {
+                if let Some(process) = process.upgrade() {
+                    // If it cannot be bound again, those who fetch it learn that it is not bound.
+                    let _ = process.names.ask_to_bind(&*process, &name, address);
                 }
-                mailboxes.free.extend(other);
-                mailboxes.slots.push(Slot {
-                    generation: 0,
-                    core: None,
-                });
-                mailboxes.slots.len() as u32 - 1
             }
         };
-        let place = &mut mailboxes.slots[slot as usize];
-        let watch = Watch::new(
-            self.watches.region.clone(),
-            slot as usize,
-            barrier::everywhere(),
-        );
-        watch.announce_awake();
-        let core = Arc::new(Core::new(mailbox_id(slot, place.generation), watch));
-        place.core = Some(Arc::clone(&core));
-        if let Some(gone) = self.failure.get() {
-            core.tell_gone(*gone);
-        }
-        Ok(core)
+        let _ = std::thread::Builder::new()
+            .name("mizzen-names".into())
+            .spawn(bind);
     }
 
-    /// The mailbox is dropped: its slot will be used again under another generation.
+    /// A mailbox of ours is dropped: peers that used it are told.
     pub(crate) fn close_mailbox(&self, mailbox: MailboxId) {
-        for link in self.links().1 {
-            let mut inbound = link.inbound.lock().unwrap_or_else(PoisonError::into_inner);
+        for link in self.links.all().1 {
+            let mut inbound = lock(&link.inbound);
             if inbound.close_account(mailbox).is_some() {
-                link.tell(mailbox, link::News::CLOSED);
+                link.tell(mailbox, News::CLOSED);
             }
         }
-        let mut mailboxes = self
-            .mailboxes
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = mailboxes.slots.get_mut(slot_of(mailbox) as usize) {
-            slot.core = None;
-            slot.generation = slot.generation.wrapping_add(1);
-            mailboxes.free.push_back(slot_of(mailbox));
+        self.mailboxes.close(mailbox);
+    }
+
+    /// One of our mailboxes closed: peers on networks are told.
+    pub(crate) fn close_on_networks(&self, mailbox: MailboxId) {
+        if let Some(networks) = self.networks.get() {
+            networks.close_mailbox(mailbox);
         }
     }
 
-    /// One of our mailboxes.
-    pub(crate) fn mailbox(&self, mailbox: MailboxId) -> Option<Arc<Core>> {
-        let mailboxes = self
-            .mailboxes
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        let core = mailboxes
-            .slots
-            .get(slot_of(mailbox) as usize)?
-            .core
-            .as_ref()?;
-        (core.id == mailbox).then(|| Arc::clone(core))
-    }
-
-    /// All our mailboxes.
-    pub(crate) fn all_mailboxes(&self) -> Vec<Arc<Core>> {
-        let mailboxes = self
-            .mailboxes
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        mailboxes
-            .slots
-            .iter()
-            .filter_map(|slot| slot.core.clone())
-            .collect()
-    }
-
-    /// The links whose lanes are to be drained, and a number that changes with them.
-    pub(crate) fn links(&self) -> (u64, Vec<Arc<MemoryLink>>) {
-        let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
-        (self.links_changed.load(Ordering::Acquire), links.clone())
-    }
-
+    /// Moves what can be moved on networks, for a thread that waits for something from there.
     #[inline]
-    pub(crate) fn links_version(&self) -> u64 {
-        self.links_changed.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn add_link(&self, link: Arc<MemoryLink>) {
-        self.change_links(|links| links.push(link));
-    }
-
-    fn change_links(&self, change: impl FnOnce(&mut Vec<Arc<MemoryLink>>)) {
-        let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
-        change(&mut links);
-        self.links_changed.fetch_add(1, Ordering::Release);
+    pub(crate) fn watch_networks(&self) {
+        if let Some(networks) = self.networks.get() {
+            networks.watch(self);
+        }
     }
 
     /// A peer on this host is gone: what it sent is delivered, then everyone who depends on it is told.
-    pub(crate) fn end_link(self: &Arc<Self>, link: &Arc<MemoryLink>, how: Departure) {
+    pub(crate) fn end_link(&self, link: &Arc<MemoryLink>, how: Departure) {
         link.end(how);
         if !link.claim_cleaning() {
             return;
         }
         for bell in link.sleepers() {
-            bells::ring(&self.bells.region, bell);
+            self.bells.ring(bell);
         }
         let mut posted_to = Vec::new();
         {
-            let mut inbound = link.inbound.lock().unwrap_or_else(PoisonError::into_inner);
-            while self.pump_one(link, &mut inbound) {}
+            let mut inbound = lock(&link.inbound);
+            while link.pump_one(&self.mailboxes, &mut inbound) {}
             posted_to.extend(inbound.accounts.keys().copied());
         }
-        self.change_links(|links| links.retain(|other| !Arc::ptr_eq(other, link)));
+        self.links.remove(link);
         link.close_streams();
         // Who left, or is only a thread of ours, may still read what we lent it, and gives it back in time.
         if how == Departure::Died && link.channel.ends_with_its_process() {
             link.note_reclaimed();
-            self.arena.reclaim(link.peer);
+            self.links.arena.reclaim(link.peer);
         }
         let gone = link.gone().unwrap_or(Gone::new(link.peer, how));
         self.tell_senders_gone(gone, posted_to);
@@ -260,7 +268,7 @@ impl Process {
     /// Tells the mailboxes to which a process had posted that it failed. One that left in order may still turn out to have
     /// failed, by its exit code.
     fn tell_senders_gone(&self, gone: Gone, posted_to: Vec<MailboxId>) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = lock(&self.left);
         let mut posted_to = posted_to;
         posted_to.extend(left.remove(&gone.process()).unwrap_or_default());
         if !gone.is_failure() {
@@ -270,96 +278,58 @@ impl Process {
         drop(left);
         for core in posted_to
             .into_iter()
-            .filter_map(|mailbox| self.mailbox(mailbox))
+            .filter_map(|mailbox| self.mailboxes.get(mailbox))
         {
-            self.tell_gone(&core, gone);
+            self.mailboxes.tell_gone(&core, gone);
         }
     }
 
     /// The launcher says that a process failed.
-    pub(crate) fn process_failed(self: &Arc<Self>, gone: Gone) {
+    pub(crate) fn process_failed(&self, gone: Gone) {
         self.tell_senders_gone(gone, Vec::new());
         self.peer_gone(gone);
     }
 
     /// A process of the job is gone, whether or not we had a link with it.
-    pub(crate) fn peer_gone(self: &Arc<Self>, gone: Gone) {
+    pub(crate) fn peer_gone(&self, gone: Gone) {
         self.peers.note_gone(gone);
-        self.names_lost(gone);
+        self.names.lose(self, gone);
         if gone.is_failure() {
             self.bind_again(gone.rank());
         }
-        for core in self.all_mailboxes() {
+        for core in self.mailboxes.all() {
             if core.depends_on(gone.rank()) {
-                self.tell_gone(&core, gone);
+                self.mailboxes.tell_gone(&core, gone);
             }
             // Lanes of its own senders end with it: the owner must look.
             core.look();
-            self.wake(&core);
+            self.mailboxes.wake(&core);
         }
     }
 
     /// The job fails because of `gone`: nobody shall wait for anything.
-    pub(crate) fn fail(self: &Arc<Self>, gone: Gone) {
-        let _ = self.failure.set(gone);
+    pub(crate) fn fail(&self, gone: Gone) {
         self.peer_gone(gone);
-        for core in self.all_mailboxes() {
-            self.tell_gone(&core, gone);
-        }
-    }
-
-    /// Queues the news for a mailbox's owner.
-    pub(crate) fn tell_gone(&self, core: &Core, gone: Gone) {
-        core.tell_gone(gone);
-        self.wake(core);
-    }
-
-    /// Wakes the owner of one of our mailboxes after something was put there.
-    pub(crate) fn wake(&self, core: &Core) {
-        if let mizzen_lane::Call::Bell(number) = mizzen_lane::call_after_publish(&core.watch) {
-            bells::ring(&self.bells.region, number);
-        }
-    }
-
-    /// The table in which this process gives back buffers to itself.
-    pub(crate) fn own_returns(&self) -> &Returns {
-        self.own_returns.get_or_init(|| {
-            Returns::new(
-                Region::heap(Returns::bytes(Arena::MAX_BLOCKS)),
-                Arena::MAX_BLOCKS,
-            )
-        })
-    }
-
-    /// Has the launcher tell the user that a call waits for long.
-    #[cold]
-    pub(crate) fn remark(&self, waited: Duration, what: &str) {
-        if let Neighbours::Launched(keeper) = &self.peers.neighbours {
-            keeper.remark(format!("has waited {:.0} s {what}", waited.as_secs_f64()));
-        }
-    }
-
-    /// Has the launcher tell the user how a peer is reached.
-    #[cold]
-    pub(crate) fn tell_path(&self, text: String) {
-        if let Neighbours::Launched(keeper) = &self.peers.neighbours {
-            keeper.tell_path(text);
-        }
+        self.mailboxes.fail(gone);
     }
 
     /// The thread that wakes async tasks of this process; started when first needed.
-    pub(crate) fn ensure_reactor(self: &Arc<Self>) -> std::io::Result<()> {
-        let mut reactor = self.reactor.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn ensure_reactor(&self) -> std::io::Result<()> {
+        let mut reactor = lock(&self.reactor);
         if reactor.is_none() {
-            *reactor = Some(crate::reactor::Reactor::start(Arc::downgrade(self))?);
+            let (bells, links) = (Arc::clone(&self.bells), Arc::clone(&self.links));
+            *reactor = Some(Reactor::start(bells, Arc::clone(&self.mailboxes), links)?);
         }
         Ok(())
     }
 
     /// The workers of this process; they start when there is work.
-    pub(crate) fn crew(self: &Arc<Self>) -> &Arc<Crew> {
-        self.crew
-            .get_or_init(|| Crew::new(self, crate::tasks::places()))
+    pub(crate) fn crew(&self) -> &Arc<Crew> {
+        self.crew.get_or_init(|| {
+            let progress: Weak<dyn Progress> = self.weak.clone();
+            let (bells, links) = (Arc::clone(&self.bells), Arc::clone(&self.links));
+            Crew::new(progress, bells, links, crate::tasks::places())
+        })
     }
 
     pub(crate) fn has_crew(&self, crew: &Arc<Crew>) -> bool {
@@ -367,7 +337,7 @@ impl Process {
     }
 
     /// The process leaves the job: the names it held go to others, and its peers are told. Happens once.
-    pub(crate) fn leave(self: &Arc<Self>, how: Departure) {
+    pub(crate) fn leave(&self, how: Departure) {
         crate::crash::point("leave");
         if self.has_left.swap(true, Ordering::AcqRel) {
             return;
@@ -375,34 +345,123 @@ impl Process {
         if let Some(crew) = self.crew.get() {
             crew.stop();
         }
-        drop(
-            self.reactor
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        drop(lock(&self.reactor).take());
         if how == Departure::Left {
-            self.hand_over_names();
+            self.names.hand_over(self);
         }
         if let Some(networks) = self.networks.get() {
             networks.leave(how);
         }
-        self.peers.leave(self.id, how);
+        self.neighbours.leave(self.id, how);
     }
 }
 
-/// A job whose processes are all in this OS process.
-#[derive(Debug)]
-pub(crate) struct Universe {
-    pub(crate) places: RwLock<Vec<Weak<Process>>>,
+impl Progress for Process {
+    fn pump_all(&self) {
+        let (_, links) = self.links.all();
+        for link in &links {
+            link.pump(&self.mailboxes);
+        }
+        self.poll_networks();
+    }
+
+    #[inline]
+    fn poll_networks(&self) {
+        if let Some(networks) = self.networks.get() {
+            networks.pump(Some(self));
+        }
+    }
+
+    fn add_poller(&self) {
+        if let Some(networks) = self.networks.get() {
+            networks.add_poller();
+        }
+    }
+
+    fn remove_poller(&self, then: Then) {
+        if let Some(networks) = self.networks.get() {
+            networks.remove_poller(then);
+        }
+    }
+
+    fn links(&self) -> &Links {
+        &self.links
+    }
+
+    fn bells(&self) -> &Arc<Bells> {
+        &self.bells
+    }
+
+    #[cold]
+    fn remark(&self, waited: Duration, what: &str) {
+        self.neighbours
+            .remark(format!("has waited {:.0} s {what}", waited.as_secs_f64()));
+    }
 }
 
-impl Universe {
-    pub(crate) fn place(&self, rank: Rank) -> Option<Arc<Process>> {
-        self.places
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(rank.0 as usize)?
-            .upgrade()
+impl Control for Process {
+    fn progress(&self) -> &dyn Progress {
+        self
+    }
+
+    fn mailboxes(&self) -> &Mailboxes {
+        &self.mailboxes
+    }
+
+    fn is_welcome(&self, peer: ProcessId) -> bool {
+        peer.rank.0 < self.size && self.peers.gone(peer).is_none()
+    }
+
+    fn connected(&self, link: Arc<NetLink>) {
+        self.peers.add_if_better(Path::Net(link));
+    }
+
+    fn handle_name(&self, from: ProcessId, frame: NameFrame<'_>) {
+        self.names.handle(self, from, frame);
+    }
+
+    fn peer_gone(&self, gone: Gone) {
+        self.peer_gone(gone);
+    }
+}
+
+impl Courier for Process {
+    fn is_gone(&self, rank: Rank) -> bool {
+        self.peers.is_gone(rank)
+    }
+
+    fn note_gone(&self, gone: Gone) {
+        self.peers.note_gone(gone);
+    }
+
+    fn send(
+        &self,
+        to: Rank,
+        frame: NameFrame<'_>,
+        patience: Option<Duration>,
+    ) -> Result<(), ReachError> {
+        let path = self.reach_within(to, patience.unwrap_or(CONNECT_PATIENCE))?;
+        path.send_name(frame)
+    }
+
+    fn answer(&self, to: ProcessId, frame: NameFrame<'_>) {
+        let path = self.peers.known(to.rank);
+        // Whoever asked has a path to us. A process that is gone by now needs no answer.
+        if let Some(path) = path.filter(|path| path.peer() == to) {
+            let _ = path.send_name(frame);
+        }
+    }
+
+    fn remark(&self, waited: Duration, what: &str) {
+        Progress::remark(self, waited, what);
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process")
+            .field("id", &self.id)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
     }
 }

@@ -1,22 +1,46 @@
 //! Names: binding and fetching, with the holder of each name found by its hash.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mizzen_proto::id::RequestId;
 use mizzen_proto::names::{Directory, DirectoryLimits, NameCache, Reply, shard_of};
 use mizzen_proto::wire::{Frame, Keep, Name, NameFrame, NameRefusal};
 
-use super::{Path, Process};
 use crate::blocking::without_place;
 use crate::error::{BindError, FetchError, Gone, ReachError};
 use crate::lock::lock;
-use crate::rank::{Address, Rank};
+use crate::rank::{Address, ProcessId, Rank};
+
+/// Who carries frames about names, and knows who is there.
+pub(crate) trait Courier {
+    /// Whether no life of a rank is known to be there, or to come.
+    fn is_gone(&self, rank: Rank) -> bool;
+
+    /// A process turned out to be gone.
+    fn note_gone(&self, gone: Gone);
+
+    /// Sends a frame to a process, to which a path is opened if need be, within `patience`.
+    fn send(
+        &self,
+        to: Rank,
+        frame: NameFrame<'_>,
+        patience: Option<Duration>,
+    ) -> Result<(), ReachError>;
+
+    /// Answers a process that asked, if it is still there.
+    fn answer(&self, to: ProcessId, frame: NameFrame<'_>);
+
+    /// Has the user told that a call waits for long.
+    fn remark(&self, waited: Duration, what: &str);
+}
 
 /// The names this process holds for the job, those it remembers, and the questions it waits for.
 #[derive(Debug)]
 pub(crate) struct Names {
+    me: ProcessId,
+    size: u32,
     directory: Mutex<Directory>,
     cache: Mutex<NameCache>,
     questions: Mutex<Questions>,
@@ -47,8 +71,10 @@ enum Answer {
 }
 
 impl Names {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(me: ProcessId, size: u32) -> Self {
         Self {
+            me,
+            size,
             directory: Mutex::new(Directory::new(DirectoryLimits::default())),
             cache: Mutex::new(NameCache::new()),
             questions: Mutex::default(),
@@ -56,26 +82,34 @@ impl Names {
             bound: Mutex::default(),
         }
     }
-}
 
-impl Process {
     /// Binds `name` to one of our mailboxes.
-    pub(crate) fn bind(self: &Arc<Self>, name: &str, address: Address) -> Result<(), BindError> {
+    pub(crate) fn bind(
+        &self,
+        courier: &dyn Courier,
+        name: &str,
+        address: Address,
+    ) -> Result<(), BindError> {
         // Noted before it is asked for: if the holder dies or comes back meanwhile, it is bound again.
-        lock(&self.names.bound).insert(name.to_owned(), address);
-        let bound = self.ask_to_bind(name, address);
+        lock(&self.bound).insert(name.to_owned(), address);
+        let bound = self.ask_to_bind(courier, name, address);
         if bound.is_err() {
-            lock(&self.names.bound).remove(name);
+            lock(&self.bound).remove(name);
         }
         bound
     }
 
     /// Whether this process bound the name.
     pub(crate) fn has_bound(&self, name: &str) -> bool {
-        lock(&self.names.bound).contains_key(name)
+        lock(&self.bound).contains_key(name)
     }
 
-    fn ask_to_bind(self: &Arc<Self>, name: &str, address: Address) -> Result<(), BindError> {
+    pub(crate) fn ask_to_bind(
+        &self,
+        courier: &dyn Courier,
+        name: &str,
+        address: Address,
+    ) -> Result<(), BindError> {
         let text = || name.to_owned();
         let valid = Name::new(name).map_err(|fault| BindError::Invalid {
             name: text(),
@@ -86,7 +120,7 @@ impl Process {
             name: valid,
             address,
         };
-        match self.ask(valid, ask, None) {
+        match self.ask(courier, valid, ask, None) {
             Ok(Answer::Bound | Answer::Found(..)) => Ok(()),
             Ok(Answer::Conflict(owner)) => Err(BindError::Taken {
                 name: text(),
@@ -111,19 +145,18 @@ impl Process {
     }
 
     /// Frees a name that means one of our mailboxes.
-    pub(crate) fn unbind(self: &Arc<Self>, name: &str, address: Address) {
-        lock(&self.names.bound).remove(name);
+    pub(crate) fn unbind(&self, courier: &dyn Courier, name: &str, address: Address) {
+        lock(&self.bound).remove(name);
         if let Ok(name) = Name::new(name) {
-            let _ = self.send_to_holder(
-                shard_of(name, self.size),
-                NameFrame::Unbind { name, address },
-            );
+            let holder = shard_of(name, self.size);
+            let _ = self.send_to_holder(courier, holder, NameFrame::Unbind { name, address });
         }
     }
 
     /// What `name` means, waiting until someone binds it.
     pub(crate) fn fetch(
-        self: &Arc<Self>,
+        &self,
+        courier: &dyn Courier,
         name: &str,
         patience: Option<Duration>,
     ) -> Result<Address, FetchError> {
@@ -132,16 +165,16 @@ impl Process {
             name: text(),
             cause: fault.to_string(),
         })?;
-        if let Some(address) = lock(&self.names.cache).lookup(valid) {
+        if let Some(address) = lock(&self.cache).lookup(valid) {
             return Ok(address);
         }
         let ask = |request| NameFrame::Fetch {
             request,
             name: valid,
         };
-        match self.ask(valid, ask, patience) {
+        match self.ask(courier, valid, ask, patience) {
             Ok(Answer::Found(address, keep)) => {
-                lock(&self.names.cache).handle_found(valid, address, keep);
+                lock(&self.cache).handle_found(valid, address, keep);
                 Ok(address)
             }
             Ok(Answer::Refused(reason)) => Err(FetchError::Refused {
@@ -168,21 +201,17 @@ impl Process {
 
     /// An address that turned out to be closed is not to be given out again.
     pub(crate) fn forget_address(&self, address: Address) {
-        lock(&self.names.cache).handle_address_gone(address);
+        lock(&self.cache).handle_address_gone(address);
     }
 
     /// A frame about names came from a peer, or from ourselves.
-    pub(crate) fn handle_name(
-        self: &Arc<Self>,
-        from: crate::rank::ProcessId,
-        frame: NameFrame<'_>,
-    ) {
+    pub(crate) fn handle(&self, courier: &dyn Courier, from: ProcessId, frame: NameFrame<'_>) {
         let (answer, replies) = {
-            let mut directory = lock(&self.names.directory);
+            let mut directory = lock(&self.directory);
             let answer = directory.handle_frame(from, frame);
             (answer, replies_of(&mut directory))
         };
-        self.send_replies(replies);
+        self.send_replies(courier, replies);
         match answer {
             Some(NameFrame::Bound { request }) => self.answer(request, Answer::Bound),
             Some(NameFrame::Conflict { request, holder }) => {
@@ -196,21 +225,21 @@ impl Process {
             Some(NameFrame::Refused { request, reason }) => {
                 self.answer(request, Answer::Refused(reason))
             }
-            Some(NameFrame::Forget { name }) => lock(&self.names.cache).handle_forget(name),
+            Some(NameFrame::Forget { name }) => lock(&self.cache).handle_forget(name),
             _ => (),
         }
     }
 
     /// A process is gone: its names are free, its questions void, and ours to it will not be answered.
-    pub(crate) fn names_lost(self: &Arc<Self>, gone: Gone) {
-        lock(&self.names.cache).handle_process_gone(gone.process());
+    pub(crate) fn lose(&self, courier: &dyn Courier, gone: Gone) {
+        lock(&self.cache).handle_process_gone(gone.process());
         let replies = {
-            let mut directory = lock(&self.names.directory);
+            let mut directory = lock(&self.directory);
             directory.handle_process_gone(gone.process());
             replies_of(&mut directory)
         };
-        self.send_replies(replies);
-        let mut questions = lock(&self.names.questions);
+        self.send_replies(courier, replies);
+        let mut questions = lock(&self.questions);
         for question in questions
             .open
             .values_mut()
@@ -218,87 +247,62 @@ impl Process {
         {
             question.answer.get_or_insert(Answer::Lost(gone));
         }
-        self.names.answered.notify_all();
+        self.answered.notify_all();
     }
 
     /// Where to ask for `name` now: the first process, from the one its hash names on, that is not known to be gone.
-    fn holder_of(&self, name: Name<'_>) -> Rank {
+    fn holder_of(&self, courier: &dyn Courier, name: Name<'_>) -> Rank {
         let first = shard_of(name, self.size);
         let chain = (0..self.size).map(|step| Rank((first.0 + step) % self.size));
-        let here = |rank: &Rank| *rank == self.id.rank || !self.peers.is_gone(*rank);
-        chain.into_iter().find(here).unwrap_or(self.id.rank)
+        let here = |rank: &Rank| *rank == self.me.rank || !courier.is_gone(*rank);
+        chain.into_iter().find(here).unwrap_or(self.me.rank)
     }
 
     /// Whether `name` is or was held by `rank`: it comes before or is the present holder.
-    fn passes(&self, name: Name<'_>, rank: Rank) -> bool {
-        let (first, now) = (shard_of(name, self.size), self.holder_of(name));
+    fn passes(&self, courier: &dyn Courier, name: Name<'_>, rank: Rank) -> bool {
+        let (first, now) = (shard_of(name, self.size), self.holder_of(courier, name));
         let distance = |rank: Rank| (rank.0 + self.size - first.0) % self.size;
         distance(rank) <= distance(now)
     }
 
-    /// A holder died or was started again: what it held for us goes to whoever holds it now.
-    pub(crate) fn bind_again(self: &Arc<Self>, holder: Rank) {
-        let mut lost = lock(&self.names.bound).clone();
-        lost.retain(|name, _| Name::new(name).is_ok_and(|name| self.passes(name, holder)));
-        if lost.is_empty() {
-            return;
-        }
-        let process = Arc::downgrade(self);
-        // Binding waits for answers, which the caller's thread brings.
-        let bind = move || {
-            for (name, address) in lost {
-                if let Some(process) = process.upgrade() {
-                    // If it cannot be bound again, those who fetch it learn that it is not bound.
-                    let _ = process.ask_to_bind(&name, address);
-                }
-            }
-        };
-        let _ = std::thread::Builder::new()
-            .name("mizzen-names".into())
-            .spawn(bind);
+    /// What `holder` holds for us, or would hold if it were there.
+    pub(crate) fn held_by(&self, courier: &dyn Courier, holder: Rank) -> HashMap<String, Address> {
+        let mut held = lock(&self.bound).clone();
+        held.retain(|name, _| Name::new(name).is_ok_and(|name| self.passes(courier, name, holder)));
+        held
     }
 
     /// Before leaving: gives the names of others that we hold to whoever holds them next.
-    pub(crate) fn hand_over_names(self: &Arc<Self>) {
+    pub(crate) fn hand_over(&self, courier: &dyn Courier) {
         /// A successor that does not answer by then is not waited for.
         const PATIENCE: Duration = Duration::from_secs(2);
         let held: Vec<_> = {
-            let directory = lock(&self.names.directory);
+            let directory = lock(&self.directory);
             let bindings = directory
                 .bindings()
                 .map(|(name, address)| (name.to_owned(), address));
             bindings
-                .filter(|(_, address)| address.process != self.id)
+                .filter(|(_, address)| address.process != self.me)
                 .collect()
         };
         for (text, address) in held {
             let Ok(name) = Name::new(&text) else { continue };
             let first = shard_of(name, self.size).0;
             let chain = (0..self.size).map(|step| Rank((first + step) % self.size));
-            for next in chain.filter(|rank| *rank != self.id.rank) {
-                if self.peers.is_gone(next) {
+            for next in chain.filter(|rank| *rank != self.me.rank) {
+                if courier.is_gone(next) {
                     continue;
                 }
-                match self.reach_within(next, PATIENCE) {
-                    Ok(path) => {
-                        // Nobody waits for the answer: the number is no question's.
-                        let request = RequestId(0);
-                        if self
-                            .send_name(
-                                &path,
-                                NameFrame::Bind {
-                                    request,
-                                    name,
-                                    address,
-                                },
-                            )
-                            .is_ok()
-                        {
-                            break;
-                        }
-                    }
-                    Err(ReachError::Gone(gone)) => self.peers.note_gone(gone),
-                    Err(_) => break,
+                // Nobody waits for the answer: the number is no question's.
+                let request = RequestId(0);
+                let bind = NameFrame::Bind {
+                    request,
+                    name,
+                    address,
+                };
+                match courier.send(next, bind, Some(PATIENCE)) {
+                    Err(ReachError::Gone(gone)) => courier.note_gone(gone),
+                    _ => break,
                 }
             }
         }
@@ -306,7 +310,8 @@ impl Process {
 
     /// Asks the holder of `name` and waits for its answer. If the holder is gone, its next life or successor is asked.
     fn ask<'a>(
-        self: &Arc<Self>,
+        &self,
+        courier: &dyn Courier,
         name: Name<'a>,
         frame: impl Fn(RequestId) -> NameFrame<'a>,
         patience: Option<Duration>,
@@ -315,13 +320,14 @@ impl Process {
         let mut tries = 0;
         loop {
             let left = patience.map(|patience| patience.saturating_sub(started.elapsed()));
-            let gone = match self.ask_once(self.holder_of(name), name, &frame, left) {
-                Ok(Answer::Lost(gone)) => gone,
-                Err(Failure::Reach(ReachError::Gone(gone))) => gone,
-                Err(Failure::TimedOut(_)) => return Err(Failure::TimedOut(started.elapsed())),
-                outcome => return outcome,
-            };
-            self.peers.note_gone(gone);
+            let gone =
+                match self.ask_once(courier, self.holder_of(courier, name), name, &frame, left) {
+                    Ok(Answer::Lost(gone)) => gone,
+                    Err(Failure::Reach(ReachError::Gone(gone))) => gone,
+                    Err(Failure::TimedOut(_)) => return Err(Failure::TimedOut(started.elapsed())),
+                    outcome => return outcome,
+                };
+            courier.note_gone(gone);
             tries += 1;
             if tries > self.size.saturating_mul(2) {
                 return Ok(Answer::Lost(gone));
@@ -330,14 +336,15 @@ impl Process {
     }
 
     fn ask_once<'a>(
-        self: &Arc<Self>,
+        &self,
+        courier: &dyn Courier,
         holder: Rank,
         name: Name<'a>,
         frame: impl Fn(RequestId) -> NameFrame<'a>,
         patience: Option<Duration>,
     ) -> Result<Answer, Failure> {
         let request = {
-            let mut questions = lock(&self.names.questions);
+            let mut questions = lock(&self.questions);
             questions.last += 1;
             let request = RequestId(questions.last);
             questions.open.insert(
@@ -349,19 +356,20 @@ impl Process {
             );
             request
         };
-        let outcome = match self.send_to_holder(holder, frame(request)) {
-            Ok(()) => self.await_answer(name, request, patience),
+        let outcome = match self.send_to_holder(courier, holder, frame(request)) {
+            Ok(()) => self.await_answer(courier, name, request, patience),
             Err(error) => Err(Failure::Reach(error)),
         };
-        lock(&self.names.questions).open.remove(&request);
+        lock(&self.questions).open.remove(&request);
         if let Err(Failure::TimedOut(_)) = outcome {
-            let _ = self.send_to_holder(holder, NameFrame::Cancel { request, name });
+            let _ = self.send_to_holder(courier, holder, NameFrame::Cancel { request, name });
         }
         outcome
     }
 
     fn await_answer(
         &self,
+        courier: &dyn Courier,
         name: Name<'_>,
         request: RequestId,
         patience: Option<Duration>,
@@ -370,7 +378,7 @@ impl Process {
         const REMARK_AFTER: Duration = Duration::from_secs(5);
         let mut remarked = false;
         let started = Instant::now();
-        let mut questions = lock(&self.names.questions);
+        let mut questions = lock(&self.questions);
         loop {
             if let Some(answer) = questions
                 .open
@@ -386,13 +394,13 @@ impl Process {
             }
             if waited >= REMARK_AFTER && !remarked {
                 remarked = true;
-                self.remark(
+                courier.remark(
                     waited,
                     &format!("for somebody to bind the name {:?}", name.as_str()),
                 );
             }
             let nap = left.unwrap_or(REMARK_AFTER).min(REMARK_AFTER);
-            let wait = || self.names.answered.wait_timeout(questions, nap);
+            let wait = || self.answered.wait_timeout(questions, nap);
             questions = without_place(wait)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
@@ -400,49 +408,34 @@ impl Process {
     }
 
     fn answer(&self, request: RequestId, answer: Answer) {
-        if let Some(question) = lock(&self.names.questions).open.get_mut(&request) {
+        if let Some(question) = lock(&self.questions).open.get_mut(&request) {
             question.answer = Some(answer);
         }
-        self.names.answered.notify_all();
+        self.answered.notify_all();
     }
 
     fn send_to_holder(
-        self: &Arc<Self>,
+        &self,
+        courier: &dyn Courier,
         holder: Rank,
         frame: NameFrame<'_>,
     ) -> Result<(), ReachError> {
-        if holder == self.id.rank {
-            self.handle_name(self.id, frame);
+        if holder == self.me.rank {
+            self.handle(courier, self.me, frame);
             return Ok(());
         }
-        let path = self.reach(holder)?;
-        self.send_name(&path, frame)
+        courier.send(holder, frame, None)
     }
 
-    fn send_name(self: &Arc<Self>, path: &Path, frame: NameFrame<'_>) -> Result<(), ReachError> {
-        match path {
-            Path::Memory(link) => link.channel.send_name(self.id, frame).map_err(|_| {
-                let died = Gone::new(link.peer, crate::error::Departure::Died);
-                ReachError::Gone(link.gone().unwrap_or(died))
-            }),
-            Path::Net(link) => link.send_name(frame),
-        }
-    }
-
-    fn send_replies(self: &Arc<Self>, replies: Vec<Reply>) {
+    fn send_replies(&self, courier: &dyn Courier, replies: Vec<Reply>) {
         for reply in replies {
             let Frame::Name(frame) = reply.frame() else {
                 continue;
             };
-            if reply.to == self.id {
-                self.handle_name(self.id, frame);
-            } else if let Some(path) = self
-                .peers
-                .known(reply.to.rank)
-                .filter(|path| path.peer() == reply.to)
-            {
-                // Whoever asked has a path to us. A process that is gone by now needs no answer.
-                let _ = self.send_name(&path, frame);
+            if reply.to == self.me {
+                self.handle(courier, self.me, frame);
+            } else {
+                courier.answer(reply.to, frame);
             }
         }
     }

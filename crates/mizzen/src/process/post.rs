@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mizzen_lane::{Producer, Refused, SHORT_MAX, SharedProducer, Watch};
 use zerocopy::IntoBytes;
 
-use super::Process;
 use super::link::{MemoryLink, Route};
-use crate::error::{ArenaError, PostError};
-use crate::memory::{Lent, LentBytes, LoanTicket, Purpose};
-use crate::message::{Encoded, Flags, Message, Plain, Single};
-use crate::wait::{Crowd, Patience, Step, spin};
+use super::progress::Progress;
+use crate::error::PostError;
+use crate::memory::{Arena, Lent, LentBytes, LoanTicket, Purpose};
+use crate::message::{Encoded, Flags, Message, Single};
+use crate::plain::Plain;
+use crate::wait::{Crowd, Patience, Step, Until, spin};
 
 /// How long a poster sleeps between looks at a full lane: the receiver does not know who waits for a shared lane.
 const FULL_NAP: Duration = Duration::from_millis(1);
@@ -21,54 +22,36 @@ pub(super) const FIRST_NAP: Duration = Duration::from_micros(20);
 /// How often a receiver that does not drain its lane is reminded through its control channel.
 const REMIND_EVERY: u32 = 64;
 
-/// Until when to wait for room.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Until {
-    Forever,
-    Deadline(Instant),
-    Now,
-}
-
-impl Until {
-    pub(crate) fn deadline(self) -> Option<Instant> {
-        match self {
-            Self::Forever => None,
-            Self::Deadline(deadline) => Some(deadline),
-            Self::Now => Some(Instant::now()),
-        }
-    }
-}
-
 impl MemoryLink {
     /// Posts over the shared lane.
     pub(crate) fn post(
         &self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         route: &Route,
         message: &impl Encoded,
         until: Until,
     ) -> Result<(), PostError> {
         let len = message.len();
         if len <= SharedProducer::SHORT_MAX || len <= self.lane.ring().eager_max() {
-            return self.post_copied(process, route, message, until);
+            return self.post_copied(progress, route, message, until);
         }
-        self.post_long(process, message, until, |bytes, kind| {
+        self.post_long(progress, message, until, |bytes, kind| {
             let flags = message.flags().with(kind);
-            self.post_copied(process, route, &Ticket { bytes, flags }, until)
+            self.post_copied(progress, route, &Ticket { bytes, flags }, until)
         })
     }
 
     /// Takes a credit, then a place in the lane.
     fn post_copied(
         &self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         route: &Route,
         message: &impl Encoded,
         until: Until,
     ) -> Result<(), PostError> {
         self.check(&route.watch)?;
         if !take_credit(route) {
-            self.wait(process, until, || take_credit(route), || route.is_closed())?;
+            self.wait(progress, until, || take_credit(route), || route.is_closed())?;
         }
         let flags = message.flags();
         let attempt = || {
@@ -83,7 +66,7 @@ impl MemoryLink {
                 let mut outcome = Err(Refused::Full);
                 let mut tries = 0u32;
                 let waited = self.wait(
-                    process,
+                    progress,
                     until,
                     || {
                         tries += 1;
@@ -116,7 +99,7 @@ impl MemoryLink {
     /// Waits until `attempt` succeeds, draining our own lanes meanwhile: the peer may wait for us.
     fn wait(
         &self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         until: Until,
         mut attempt: impl FnMut() -> bool,
         closed: impl Fn() -> bool,
@@ -126,7 +109,7 @@ impl MemoryLink {
         let mut patience = Patience::until(until.deadline(), &crowd);
         let mut next_nap = FIRST_NAP;
         loop {
-            process.pump_all();
+            progress.pump_all();
             if attempt() {
                 return Ok(());
             }
@@ -143,7 +126,7 @@ impl MemoryLink {
             match patience.step() {
                 Step::Again => (),
                 Step::Sleep(nap) => {
-                    self.remark_full(process, &mut patience);
+                    self.remark_full(progress, &mut patience);
                     std::thread::sleep(nap.min(next_nap));
                     next_nap = (next_nap * 2).min(FULL_NAP);
                 }
@@ -152,13 +135,13 @@ impl MemoryLink {
         }
     }
 
-    fn remark_full(&self, process: &Process, patience: &mut Patience<'_>) {
+    fn remark_full(&self, progress: &dyn Progress, patience: &mut Patience<'_>) {
         if let Some(waited) = patience.remarkable() {
             let what = format!(
                 "for room in a mailbox at rank {} that nobody reads",
                 self.peer
             );
-            process.remark(waited, &what);
+            progress.remark(waited, &what);
         }
     }
 
@@ -166,41 +149,42 @@ impl MemoryLink {
     /// lent buffers, when it has been.
     pub(crate) fn post_long(
         &self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         message: &impl Encoded,
         until: Until,
         post: impl FnOnce(&[u8], Flags) -> Result<(), PostError>,
     ) -> Result<(), PostError> {
         if let Until::Forever = until {
             if !message.flags().has(Flags::LENT) {
-                return self.stream(process, message, |ticket| post(ticket, Flags::STREAM));
+                return self.stream(progress, message, |ticket| post(ticket, Flags::STREAM));
             }
         }
-        let mut block = process.take_block(message.len(), Purpose::LongMessage, until)?;
+        let links = progress.links();
+        let mut block = links.take_block(progress, message.len(), Purpose::LongMessage, until)?;
         block.fill(message);
-        self.show_slab(process, block.slab())?;
+        self.show_slab(&links.arena, block.slab())?;
         post(block.ticket().as_bytes(), Flags::LONG)?;
         block.hand_over(self.peer, self.their_returns.clone());
-        self.reclaim_late(process);
+        self.reclaim_late(&links.arena);
         Ok(())
     }
 
     /// What was handed over to a process that had died meanwhile is ours again.
-    pub(super) fn reclaim_late(&self, process: &Process) {
+    pub(super) fn reclaim_late(&self, arena: &Arena) {
         if self.is_reclaimed() {
-            process.arena.reclaim(self.peer);
+            arena.reclaim(self.peer);
         }
     }
 
     /// Prepares the lent pieces of a message for this peer.
     pub(crate) fn show_lent(
         &self,
-        process: &Process,
+        arena: &Arc<Arena>,
         message: &mut Message<'_>,
     ) -> Result<(), PostError> {
         for buffer in message.lent_buffers() {
             let buffer = buffer.as_ref().ok_or(PostError::LentTwice)?;
-            self.show_bytes(process, buffer)?;
+            self.show_bytes(arena, buffer)?;
         }
         Ok(())
     }
@@ -208,41 +192,41 @@ impl MemoryLink {
     /// Prepares a lent buffer for this peer: its ticket.
     pub(crate) fn show<T: Plain>(
         &self,
-        process: &Process,
+        arena: &Arc<Arena>,
         buffer: &Lent<T>,
     ) -> Result<LoanTicket, PostError> {
-        self.show_bytes(process, buffer.bytes())?;
+        self.show_bytes(arena, buffer.bytes())?;
         Ok(buffer.bytes().ticket())
     }
 
-    fn show_bytes(&self, process: &Process, buffer: &LentBytes) -> Result<(), PostError> {
-        if !buffer.is_of(&process.arena) {
+    fn show_bytes(&self, arena: &Arc<Arena>, buffer: &LentBytes) -> Result<(), PostError> {
+        if !buffer.is_of(arena) {
             return Err(PostError::LentByAnother);
         }
-        self.show_slab(process, buffer.slab())
+        self.show_slab(arena, buffer.slab())
     }
 
     /// Gives away a lent buffer that was posted.
-    pub(crate) fn give(&self, process: &Process, buffer: LentBytes) {
+    pub(crate) fn give(&self, arena: &Arc<Arena>, buffer: LentBytes) {
         buffer.hand_over(self.peer, self.their_returns.clone());
-        self.reclaim_late(process);
+        self.reclaim_late(arena);
     }
 
     /// Gives away the lent pieces of a message that was posted.
-    pub(crate) fn give_lent(&self, process: &Process, message: &mut Message<'_>) {
+    pub(crate) fn give_lent(&self, arena: &Arc<Arena>, message: &mut Message<'_>) {
         for buffer in message.lent_buffers() {
             if let Some(buffer) = buffer.take() {
                 buffer.hand_over(self.peer, self.their_returns.clone());
             }
         }
-        self.reclaim_late(process);
+        self.reclaim_late(arena);
     }
 
     /// Sends over a lane of a sender's own.
     #[inline]
     pub(crate) fn send(
         &self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         lane: &mut Producer,
         watch: &Watch,
         message: &impl Encoded,
@@ -254,14 +238,14 @@ impl MemoryLink {
                 let _ = self.call_quietly(watch);
                 Ok(())
             }
-            Err(refused) => self.send_slowly(process, lane, watch, message, until, refused),
+            Err(refused) => self.send_slowly(progress, lane, watch, message, until, refused),
         }
     }
 
     #[cold]
     fn send_slowly(
         &self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         lane: &mut Producer,
         watch: &Watch,
         message: &impl Encoded,
@@ -269,12 +253,12 @@ impl MemoryLink {
         refused: Refused,
     ) -> Result<(), PostError> {
         match refused {
-            Refused::TooLong => self.post_long(process, message, until, |bytes, kind| {
+            Refused::TooLong => self.post_long(progress, message, until, |bytes, kind| {
                 let flags = message.flags().with(kind);
-                self.send(process, lane, watch, &Ticket { bytes, flags }, until)
+                self.send(progress, lane, watch, &Ticket { bytes, flags }, until)
             }),
             Refused::Full => {
-                self.wait_for_room(process, lane, watch, message, until)?;
+                self.wait_for_room(progress, lane, watch, message, until)?;
                 self.call(watch);
                 Ok(())
             }
@@ -287,7 +271,7 @@ impl MemoryLink {
 
     fn wait_for_room(
         &self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         lane: &mut Producer,
         watch: &Watch,
         message: &impl Encoded,
@@ -309,17 +293,17 @@ impl MemoryLink {
                 }
             }
             self.check(watch)?;
-            process.pump_all();
+            progress.pump_all();
             spin(patience.quick_looks(), || false);
             match patience.step() {
                 Step::Again => (),
                 Step::Expired(_) => return Err(PostError::TimedOut { rank }),
                 Step::Sleep(nap) => {
-                    self.remark_full(process, &mut patience);
+                    self.remark_full(progress, &mut patience);
                     let ring = lane.ring().clone();
                     let mut sent = false;
                     let mut mine = 0;
-                    process.sleep(
+                    progress.bells().sleep(
                         // Our own lanes want draining meanwhile.
                         nap.min(Duration::from_millis(20)),
                         |bell| {
@@ -340,86 +324,6 @@ impl MemoryLink {
                 }
             }
         }
-    }
-}
-
-impl Process {
-    /// A block of the arena, waiting for receivers to give some back.
-    pub(crate) fn take_block(
-        self: &Arc<Self>,
-        len: usize,
-        purpose: Purpose,
-        until: Until,
-    ) -> Result<LentBytes, ArenaError> {
-        let crowd = Crowd::default();
-        let mut patience = Patience::until(until.deadline(), &crowd);
-        loop {
-            if let Some(block) = self.try_take_block(len, purpose)? {
-                return Ok(block);
-            }
-            self.pump_all();
-            spin(patience.quick_looks(), || false);
-            match patience.step() {
-                Step::Again => (),
-                Step::Sleep(nap) => std::thread::sleep(nap.min(FULL_NAP)),
-                Step::Expired(waited) => return Err(ArenaError::AllOut { waited }),
-            }
-        }
-    }
-
-    /// A block of the arena, if there is one now.
-    pub(crate) fn try_take_block(
-        &self,
-        len: usize,
-        purpose: Purpose,
-    ) -> Result<Option<LentBytes>, ArenaError> {
-        let mut taken = self.arena.take(len, purpose)?;
-        if taken.is_none() {
-            self.close_idle_streams();
-            taken = self.arena.take(len, purpose)?;
-        }
-        if self.arena.has_dropped() {
-            self.hide_dropped_slabs();
-        }
-        Ok(taken.map(|held| LentBytes::new(Arc::clone(&self.arena), held, len)))
-    }
-
-    /// Waits a little for receivers to give memory back, each time longer.
-    pub(crate) fn wait_for_memory(self: &Arc<Self>, nap: &mut Duration) {
-        self.close_idle_streams();
-        self.pump_all();
-        std::thread::sleep(*nap);
-        *nap = (*nap * 2).min(FULL_NAP);
-    }
-
-    /// Chunks that wait for the next long message to somebody are free.
-    fn close_idle_streams(&self) {
-        for link in self.links().1 {
-            link.close_streams();
-        }
-    }
-
-    /// Slabs that the arena dropped need not be kept by peers.
-    fn hide_dropped_slabs(&self) {
-        for slab in self.arena.dropped_slabs() {
-            for link in self.links().1 {
-                link.hide_slab(self, slab);
-            }
-        }
-    }
-
-    /// A lent buffer of `count` values, which are whatever was there before.
-    pub(crate) fn lend<T: Plain>(
-        self: &Arc<Self>,
-        count: usize,
-        until: Until,
-    ) -> Result<Lent<T>, ArenaError> {
-        let limit = crate::memory::Arena::longest(Purpose::Lend);
-        let bytes = count.saturating_mul(size_of::<T>());
-        if bytes > limit {
-            return Err(ArenaError::TooLong { bytes, limit });
-        }
-        self.take_block(bytes, Purpose::Lend, until).map(Lent::new)
     }
 }
 

@@ -1,73 +1,33 @@
 //! Draining the shared lanes: whoever waits for anything takes what came for anybody.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use mizzen_lane::{Arrival, Exact, LaneError};
 
-use super::Process;
 use super::link::{Inbound, MemoryLink, News};
+use super::mailboxes::Mailboxes;
 use crate::lock::try_lock;
 use crate::mailbox::{Account as Due, Core, Delivery};
 use crate::message::{Flags, Payload, discard};
-use crate::net::{Networks, Polling};
 use crate::rank::MailboxId;
 
 /// Messages taken from one lane before the next lane gets its turn.
 const BATCH: usize = 64;
 
-impl Process {
-    /// Drains all shared lanes into the mailboxes' queues.
-    pub(crate) fn pump_all(self: &Arc<Self>) {
-        let (_, links) = self.links();
-        for link in &links {
-            self.pump(link);
-        }
-        self.poll_networks();
-    }
-
-    /// Moves what can be moved on networks, unless another thread is doing it.
-    #[inline]
-    pub(crate) fn poll_networks(self: &Arc<Self>) {
-        if let Some(networks) = self.networks.get() {
-            networks.pump(Some(self));
-        }
-    }
-
-    /// The same for a thread that waits for something from there.
-    #[inline]
-    pub(crate) fn watch_networks(self: &Arc<Self>) {
-        if let Some(networks) = self.networks.get() {
-            networks.watch(self);
-        }
-    }
-
-    /// Says that the calling thread polls networks all the time until it drops what this returns.
-    #[inline]
-    pub(crate) fn start_polling(&self) -> Option<Polling<'_>> {
-        self.networks.get().map(Networks::start_polling)
-    }
-
-    /// One of our mailboxes closed: peers on networks are told.
-    pub(crate) fn close_on_networks(&self, mailbox: MailboxId) {
-        if let Some(networks) = self.networks.get() {
-            networks.close_mailbox(mailbox);
-        }
-    }
-
+impl MemoryLink {
     /// Drains one shared lane, unless another thread is doing it.
-    pub(crate) fn pump(self: &Arc<Self>, link: &Arc<MemoryLink>) {
-        if link.has_untold() {
-            link.tell_untold();
+    pub(crate) fn pump(self: &Arc<Self>, mailboxes: &Mailboxes) {
+        if self.has_untold() {
+            self.tell_untold();
         }
-        if !link.peek.is_ready() {
+        if !self.peek.is_ready() {
             return;
         }
-        let Some(mut inbound) = try_lock(&link.inbound) else {
+        let Some(mut inbound) = try_lock(&self.inbound) else {
             return;
         };
         for _ in 0..BATCH {
-            if !self.pump_one(link, &mut inbound) {
+            if !self.pump_one(mailboxes, &mut inbound) {
                 return;
             }
         }
@@ -77,21 +37,21 @@ impl Process {
     #[inline]
     pub(crate) fn pump_for(
         self: &Arc<Self>,
-        link: &Arc<MemoryLink>,
+        mailboxes: &Mailboxes,
         mine: &Arc<Core>,
     ) -> Option<Delivery> {
-        if link.has_untold() {
-            link.tell_untold();
+        if self.has_untold() {
+            self.tell_untold();
         }
-        if !link.peek.is_ready() {
+        if !self.peek.is_ready() {
             return None;
         }
-        let mut inbound = try_lock(&link.inbound)?;
+        let mut inbound = try_lock(&self.inbound)?;
         for _ in 0..BATCH {
-            let (to, delivery) = self.next(link, &mut inbound)?;
+            let (to, delivery) = self.next(&mut inbound)?;
             match delivery {
                 Some(delivery) if to == mine.id && mine.is_queue_empty() => return Some(delivery),
-                Some(delivery) => self.dispatch(link, &mut inbound, to, delivery),
+                Some(delivery) => self.dispatch(mailboxes, &mut inbound, to, delivery),
                 None => (),
             }
         }
@@ -99,37 +59,29 @@ impl Process {
     }
 
     /// Takes one message of a shared lane to where it belongs. `false` if there was none.
-    pub(super) fn pump_one(
-        self: &Arc<Self>,
-        link: &Arc<MemoryLink>,
-        inbound: &mut Inbound,
-    ) -> bool {
-        let Some((to, delivery)) = self.next(link, inbound) else {
+    pub(super) fn pump_one(self: &Arc<Self>, mailboxes: &Mailboxes, inbound: &mut Inbound) -> bool {
+        let Some((to, delivery)) = self.next(inbound) else {
             return false;
         };
         if let Some(delivery) = delivery {
-            self.dispatch(link, inbound, to, delivery);
+            self.dispatch(mailboxes, inbound, to, delivery);
         }
         true
     }
 
     /// The next message of a shared lane and its mailbox; words between runtimes are handled here and give `None`.
-    fn next(
-        &self,
-        link: &Arc<MemoryLink>,
-        inbound: &mut Inbound,
-    ) -> Option<(MailboxId, Option<Delivery>)> {
+    fn next(self: &Arc<Self>, inbound: &mut Inbound) -> Option<(MailboxId, Option<Delivery>)> {
         let arrival = match inbound.consumer.poll() {
             Ok(arrival) => arrival?,
             Err(LaneError::Corrupt | LaneError::TooSmall) => {
-                link.cut_off();
+                self.cut_off();
                 return None;
             }
         };
         let (to, flags, payload) = match arrival {
             // Every slot of a shared lane begins with an address.
             Arrival::Short(short) if short.bytes().len() < 8 => {
-                link.cut_off();
+                self.cut_off();
                 return None;
             }
             Arrival::Short(short) => (short.to(), short.tag, Payload::Short { short, from: 8 }),
@@ -142,14 +94,14 @@ impl Process {
             let mut news = [0; 4];
             if payload.len() == news.len() {
                 payload.copy_out(0, &mut news);
-                link.handle_control(to, News(u32::from_ne_bytes(news)));
+                self.handle_control(to, News(u32::from_ne_bytes(news)));
             }
             return Some((to, None));
         }
-        let account = inbound.account(to, || Arc::downgrade(link));
-        let lender = flags.refers_to_lender().then(|| Arc::clone(link));
+        let account = inbound.account(to, || Arc::downgrade(self));
+        let lender = flags.refers_to_lender().then(|| Arc::clone(self));
         let delivery = Delivery {
-            source: link.peer,
+            source: self.peer,
             flags,
             payload,
             lender,
@@ -160,29 +112,27 @@ impl Process {
 
     fn dispatch(
         &self,
-        link: &MemoryLink,
+        mailboxes: &Mailboxes,
         inbound: &mut Inbound,
         to: MailboxId,
         delivery: Delivery,
     ) {
-        let refused = match self.mailbox(to) {
+        let refused = match mailboxes.get(to) {
             Some(core) => {
                 let refused = core.deliver(delivery);
-                self.wake(&core);
+                mailboxes.wake(&core);
                 refused
             }
             None => Some(delivery),
         };
         if let Some(delivery) = refused {
-            discard(delivery.flags, &delivery.payload, link);
+            discard(delivery.flags, &delivery.payload, &self.returns);
             // A peer may name any number of mailboxes that are not there: nothing is kept of them.
             inbound.close_account(to);
-            link.tell(to, News::CLOSED);
+            self.tell(to, News::CLOSED);
         }
     }
-}
 
-impl MemoryLink {
     /// Takes the next message of the shared lane into `target`, if it is a short one of just that length for `mine`, and
     /// none of its messages waits elsewhere.
     pub(crate) fn take_exact(
@@ -210,11 +160,5 @@ impl MemoryLink {
             inbound.account(to, || Arc::downgrade(self)).retrieved();
         }
         found
-    }
-}
-
-impl Core {
-    fn is_queue_empty(&self) -> bool {
-        self.queued.load(Ordering::Acquire) == 0
     }
 }

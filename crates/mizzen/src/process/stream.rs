@@ -10,19 +10,21 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mizzen_lane::Returns;
 use zerocopy::IntoBytes;
 
-use super::Process;
 use super::link::MemoryLink;
-use super::post::FIRST_NAP;
+use super::progress::Progress;
 use crate::error::{ArenaError, PostError};
 use crate::lock::lock;
 use crate::memory::{Arena, CHUNK, LentBytes, Manifest, Reserved};
 use crate::message::Encoded;
 use crate::wait::spin;
 
+/// The first nap of a sender that waits for memory. Most receivers that read at all have given some back by then.
+const FIRST_NAP: Duration = Duration::from_micros(20);
 /// Bytes written before the receiver is told for the first time, and begins.
 const FIRST_STEP: usize = 8 << 10;
 /// Bytes between two tellings after that: each costs a cache miss at both sides.
@@ -65,19 +67,19 @@ impl MemoryLink {
     /// Sends a long message: announces it by `announce`, then writes it. Waits for memory as long as it takes.
     pub(crate) fn stream(
         &self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         message: &impl Encoded,
         announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
     ) -> Result<(), PostError> {
         let mut stream = lock(&self.streams).pop().unwrap_or_default();
-        let outcome = stream.send(process, self, message, announce);
+        let outcome = stream.send(progress, self, message, announce);
         stream.shrink(ROUND);
         // Under the lock: whoever ends the link closes what is here.
         let mut streams = lock(&self.streams);
-        if self.is_ended() || process.arena.is_crowded() {
+        if self.is_ended() || progress.links().arena.is_crowded() {
             drop(streams);
             stream.close(self);
-            self.reclaim_late(process);
+            self.reclaim_late(&progress.links().arena);
         } else {
             streams.push(stream);
         }
@@ -96,7 +98,7 @@ impl MemoryLink {
 impl StreamOut {
     fn send(
         &mut self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         link: &MemoryLink,
         message: &impl Encoded,
         announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
@@ -106,15 +108,18 @@ impl StreamOut {
         if len > limit {
             return Err(ArenaError::TooLong { bytes: len, limit }.into());
         }
-        self.reserve(process, link, len)?;
-        let outcome = self.send_reserved(process, link, message, announce);
-        process.arena.unreserve(core::mem::take(&mut self.reserved));
+        self.reserve(progress, link, len)?;
+        let outcome = self.send_reserved(progress, link, message, announce);
+        progress
+            .links()
+            .arena
+            .unreserve(core::mem::take(&mut self.reserved));
         outcome
     }
 
     fn reserve(
         &mut self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         link: &MemoryLink,
         len: usize,
     ) -> Result<(), PostError> {
@@ -126,7 +131,7 @@ impl StreamOut {
                 bytes: chunks * CHUNK + manifest.bytes,
                 blocks: chunks + manifest.blocks,
             };
-            if process.arena.reserve(wanted) {
+            if progress.links().arena.reserve(wanted) {
                 self.reserved = wanted;
                 return Ok(());
             }
@@ -136,21 +141,21 @@ impl StreamOut {
             if link.is_ended() {
                 return Err(link.gone_or_died());
             }
-            process.wait_for_memory(&mut nap);
+            progress.links().wait_for_memory(progress, &mut nap);
         }
     }
 
     fn send_reserved(
         &mut self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         link: &MemoryLink,
         message: &impl Encoded,
         announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
     ) -> Result<(), PostError> {
         let len = message.len();
         // What came back is collected when it is needed, and after the message is announced if that can be.
-        let block = self.take_manifest(process, link, Manifest::bytes(len))?;
-        link.show_slab(process, block.slab())?;
+        let block = self.take_manifest(progress, link, Manifest::bytes(len))?;
+        link.show_slab(&progress.links().arena, block.slab())?;
         let manifest = block.manifest(len);
         manifest.tell(0);
         let mut ticket = block.ticket();
@@ -167,7 +172,7 @@ impl StreamOut {
         }
         let mut writer = Writer {
             stream: self,
-            process,
+            progress,
             link,
             manifest: &manifest,
             filled: 0,
@@ -189,7 +194,7 @@ impl StreamOut {
 
     fn take_manifest(
         &mut self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         link: &MemoryLink,
         bytes: usize,
     ) -> Result<LentBytes, PostError> {
@@ -202,21 +207,32 @@ impl StreamOut {
             block.lend_again();
             return Ok(block);
         }
-        self.take_reserved(process, bytes)
+        self.take_reserved(progress, bytes)
     }
 
     /// A new block, out of what was promised.
     fn take_reserved(
         &mut self,
-        process: &Arc<Process>,
+        progress: &dyn Progress,
         len: usize,
     ) -> Result<LentBytes, PostError> {
-        let held = process.arena.take_reserved(&mut self.reserved, len)?;
-        Ok(LentBytes::new(Arc::clone(&process.arena), held, len))
+        let held = progress
+            .links()
+            .arena
+            .take_reserved(&mut self.reserved, len)?;
+        Ok(LentBytes::new(
+            Arc::clone(&progress.links().arena),
+            held,
+            len,
+        ))
     }
 
     /// A chunk for the message that is being written, the last in `out`.
-    fn take_chunk(&mut self, process: &Arc<Process>, link: &MemoryLink) -> Result<LentBytes, Stop> {
+    fn take_chunk(
+        &mut self,
+        progress: &dyn Progress,
+        link: &MemoryLink,
+    ) -> Result<LentBytes, Stop> {
         let returns = &link.their_returns;
         let enough = self.count() >= ROUND;
         if enough && self.chunks.is_empty() {
@@ -243,8 +259,8 @@ impl StreamOut {
                 return Ok(chunk);
             }
         }
-        let chunk = self.take_reserved(process, CHUNK).map_err(Stop::Failed)?;
-        link.show_slab(process, chunk.slab())
+        let chunk = self.take_reserved(progress, CHUNK).map_err(Stop::Failed)?;
+        link.show_slab(&progress.links().arena, chunk.slab())
             .map_err(Stop::Failed)?;
         Ok(chunk)
     }
@@ -316,7 +332,7 @@ impl Drop for StreamOut {
 /// Writes one message.
 struct Writer<'a> {
     stream: &'a mut StreamOut,
-    process: &'a Arc<Process>,
+    progress: &'a dyn Progress,
     link: &'a MemoryLink,
     manifest: &'a Manifest,
     filled: usize,
@@ -350,7 +366,7 @@ impl Writer<'_> {
     }
 
     fn begin_chunk(&mut self) -> Result<(), Stop> {
-        let chunk = self.stream.take_chunk(self.process, self.link)?;
+        let chunk = self.stream.take_chunk(self.progress, self.link)?;
         self.manifest.enter(self.filled / CHUNK, chunk.ticket());
         if let Some(out) = self.stream.out.back_mut() {
             out.chunks.push_back(chunk);

@@ -95,7 +95,7 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
         Ok(Self {
             target,
             session: 0,
-            inbox: Mailbox::new(process.clone(), process.open_mailbox()?),
+            inbox: Mailbox::new(process.clone(), process.mailboxes.open()?),
             path: None,
             patience: Deck::FETCH_PATIENCE,
             calls: Calls::default(),

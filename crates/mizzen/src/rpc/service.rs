@@ -20,7 +20,7 @@ use crate::address::MailboxRef;
 use crate::error::{Error, Gone, RetrieveError};
 use crate::lock::{lock, try_lock};
 use crate::mailbox::{Mailbox, Next};
-use crate::process::{Handle, Process};
+use crate::process::Handle;
 use crate::rank::{ProcessId, Rank};
 use crate::tasks::{Pace, Seat, Source};
 
@@ -75,7 +75,7 @@ impl Service {
         name: &str,
         handler: impl Handler + 'static,
     ) -> Result<Self, Error> {
-        let mailbox = Mailbox::new(process.clone(), process.open_mailbox()?);
+        let mailbox = Mailbox::new(process.clone(), process.mailboxes.open()?);
         let (address, full_address) = (mailbox.address(), mailbox.full_address());
         let served = Arc::new(Served {
             desk: Mutex::new(Desk {
@@ -175,11 +175,7 @@ enum Todo<'a> {
 impl Desk {
     /// The next call. Words of clients about themselves are seen to here.
     #[inline]
-    fn next<'a>(
-        &mut self,
-        process: &Arc<Process>,
-        slot: &'a mut [u8; SHORT_MAX],
-    ) -> Option<Todo<'a>> {
+    fn next<'a>(&mut self, slot: &'a mut [u8; SHORT_MAX]) -> Option<Todo<'a>> {
         let (session, header, body) = loop {
             let mailbox = self.mailbox.as_ref()?;
             let next = match mailbox.try_take(slot)? {
@@ -216,7 +212,7 @@ impl Desk {
                 }
                 continue;
             }
-            self.hear(process, key, header, &body);
+            self.hear(key, header, &body);
         };
         let body = match body {
             Ok(body) => body,
@@ -231,15 +227,9 @@ impl Desk {
 
     /// What a client says about itself.
     #[cold]
-    fn hear(
-        &mut self,
-        process: &Arc<Process>,
-        key: (ProcessId, u32),
-        header: Header,
-        body: &Body<'_>,
-    ) {
+    fn hear(&mut self, key: (ProcessId, u32), header: Header, body: &Body<'_>) {
         match header.kind {
-            Kind::Open => self.open_session(process, key, body),
+            Kind::Open => self.open_session(key, body),
             Kind::Cancel => {
                 if let Some(session) = self.session(key) {
                     session.cancel(header.call);
@@ -268,16 +258,19 @@ impl Desk {
     }
 
     #[cold]
-    fn open_session(&mut self, process: &Arc<Process>, key: (ProcessId, u32), body: &Body<'_>) {
+    fn open_session(&mut self, key: (ProcessId, u32), body: &Body<'_>) {
         let address = match body {
             Body::Value(address) => address,
             Body::Owned(address) => &address[..],
             Body::Pieces(_) => return,
         };
         // A client that names nonsense, or is gone already, is not served.
-        let Some(client) = MailboxRef::from_bytes(address, Arc::clone(process)) else {
-            return;
-        };
+        let process = self
+            .mailbox
+            .as_ref()
+            .map(|mailbox| Arc::clone(mailbox.process()));
+        let client = process.and_then(|process| MailboxRef::from_bytes(address, process));
+        let Some(client) = client else { return };
         if let Ok(reply) = client.sender() {
             let session = Arc::new(Session::new(key.1, reply));
             self.sessions.insert(key, session);
@@ -296,12 +289,12 @@ impl Served {
 
 impl Source for Served {
     #[inline]
-    fn look(&self, process: &Arc<Process>, seat: &Seat) -> bool {
+    fn look(&self, seat: &Seat) -> bool {
         let Some(mut desk) = try_lock(&self.desk) else {
             return false;
         };
         let mut slot = [0; SHORT_MAX];
-        let Some(todo) = desk.next(process, &mut slot) else {
+        let Some(todo) = desk.next(&mut slot) else {
             return false;
         };
         drop(desk);
@@ -332,7 +325,7 @@ impl Source for Served {
         self.change_watch(|watch| watch.announce_sleep(bell));
     }
 
-    fn is_ready(&self, _: &Arc<Process>) -> bool {
+    fn is_ready(&self) -> bool {
         lock(&self.desk)
             .mailbox
             .as_ref()

@@ -13,8 +13,9 @@ use super::task::Task;
 use super::worker::{Parked, Seat};
 use crate::lock::lock;
 use crate::mailbox::Core;
-use crate::process::Process;
-use crate::process::bells;
+use crate::process::bells::Bells;
+use crate::process::links::Links;
+use crate::process::progress::Progress;
 
 /// More threads than this are not started, however many of them are blocked.
 const MAX_THREADS: usize = 1024;
@@ -31,7 +32,8 @@ const MAX_THREADS: usize = 1024;
 /// Who adds a task looks at `watching` afterwards; who stops watching looks at the queue afterwards. Both make a fence in
 /// between, so that one of them sees the other, and somebody is called.
 pub(crate) struct Crew {
-    process: Weak<Process>,
+    progress: Weak<dyn Progress>,
+    pub(super) bells: Arc<Bells>,
     places: usize,
     queue: Injector<Runnable>,
     sources: Mutex<Vec<Arc<dyn Source>>>,
@@ -57,10 +59,16 @@ struct Roster {
 }
 
 impl Crew {
-    pub(crate) fn new(process: &Arc<Process>, places: usize) -> Arc<Self> {
-        let awaited = Arc::new(Awaited::default());
+    pub(crate) fn new(
+        progress: Weak<dyn Progress>,
+        bells: Arc<Bells>,
+        links: Arc<Links>,
+        places: usize,
+    ) -> Arc<Self> {
+        let awaited = Arc::new(Awaited::new(links));
         Arc::new(Self {
-            process: Arc::downgrade(process),
+            progress,
+            bells,
             places: places.max(1),
             queue: Injector::new(),
             sources: Mutex::new(vec![Arc::clone(&awaited) as Arc<dyn Source>]),
@@ -180,11 +188,11 @@ impl Crew {
             drop(roster);
             parked.call();
         } else if roster.threads < MAX_THREADS {
-            let Some(process) = self.process.upgrade() else {
+            let Some(progress) = self.progress.upgrade() else {
                 return;
             };
             // Without a thread the others do the work, if there are any; the next call tries again.
-            if Seat::start(self, process).is_ok() {
+            if Seat::start(self, progress).is_ok() {
                 roster.threads += 1;
                 roster.working += 1;
             }
@@ -194,9 +202,7 @@ impl Crew {
     /// Wakes the watcher if it sleeps.
     fn ring(&self) {
         if let Some(bell) = self.asleep.load(Ordering::SeqCst).checked_sub(1) {
-            if let Some(process) = self.process.upgrade() {
-                bells::ring(&process.bells.region, bell);
-            }
+            self.bells.ring(bell);
         }
     }
 

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use super::Seat;
 use crate::lock::{lock, try_lock};
 use crate::mailbox::{Core, Looker};
-use crate::process::Process;
+use crate::process::links::Links;
 
 /// Something that workers look at. All of them may, at the same time.
 pub(crate) trait Source: Send + Sync {
     /// Takes one thing, if there is one, and does it.
-    fn look(&self, process: &Arc<Process>, seat: &Seat) -> bool;
+    fn look(&self, seat: &Seat) -> bool;
 
     /// A quick look: whether there is something to take.
     fn is_likely(&self) -> bool;
@@ -20,20 +20,28 @@ pub(crate) trait Source: Send + Sync {
     fn watch(&self, bell: u32);
 
     /// Whether a full look would find something.
-    fn is_ready(&self, process: &Arc<Process>) -> bool;
+    fn is_ready(&self) -> bool;
 
     /// Nobody needs to be called any more.
     fn unwatch(&self);
 }
 
 /// The mailboxes that tasks of these workers await.
-#[derive(Default)]
 pub(super) struct Awaited {
+    links: Arc<Links>,
     cores: Mutex<Vec<Arc<Core>>>,
     count: AtomicUsize,
 }
 
 impl Awaited {
+    pub(super) fn new(links: Arc<Links>) -> Self {
+        Self {
+            links,
+            cores: Mutex::default(),
+            count: AtomicUsize::new(0),
+        }
+    }
+
     /// A task waits for a message there, and has left its waker.
     pub(super) fn add(&self, core: &Arc<Core>) {
         let mut cores = lock(&self.cores);
@@ -49,15 +57,15 @@ impl Awaited {
 }
 
 impl Source for Awaited {
-    fn look(&self, process: &Arc<Process>, _: &Seat) -> bool {
+    fn look(&self, seat: &Seat) -> bool {
         if self.is_empty() {
             return false;
         }
-        process.poll_networks();
+        seat.progress().poll_networks();
         let Some(mut cores) = try_lock(&self.cores) else {
             return false;
         };
-        let (_, links) = process.links();
+        let (_, links) = self.links.all();
         let before = cores.len();
         cores.retain(|core| !core.wake_task(Looker::Crew, &links));
         self.count.store(cores.len(), Ordering::Release);
@@ -74,8 +82,8 @@ impl Source for Awaited {
         }
     }
 
-    fn is_ready(&self, process: &Arc<Process>) -> bool {
-        let (_, links) = process.links();
+    fn is_ready(&self) -> bool {
+        let (_, links) = self.links.all();
         lock(&self.cores)
             .iter()
             .any(|core| core.has_something(&links))

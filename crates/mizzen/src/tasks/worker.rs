@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{Crew, Source};
 use crate::blocking::{Place, set_place};
-use crate::process::Process;
+use crate::process::progress::{Progress, Then};
 use crate::wait::{Crowd, Patience, Step, spin};
 
 /// A parked worker that is not needed ends after this long.
@@ -17,7 +17,7 @@ const IDLE_END: Duration = Duration::from_secs(5);
 /// A worker's own state.
 pub(crate) struct Seat {
     crew: Arc<Crew>,
-    process: Arc<Process>,
+    progress: Arc<dyn Progress>,
     parked: Arc<Parked>,
     /// Whether it is the one that looks for what comes.
     watches: Cell<bool>,
@@ -71,7 +71,7 @@ impl Place for Seat {
 
 impl Seat {
     /// Starts a worker.
-    pub(super) fn start(crew: &Arc<Crew>, process: Arc<Process>) -> std::io::Result<()> {
+    pub(super) fn start(crew: &Arc<Crew>, progress: Arc<dyn Progress>) -> std::io::Result<()> {
         let crew = Arc::clone(crew);
         std::thread::Builder::new()
             .name("mizzen-worker".into())
@@ -82,7 +82,7 @@ impl Seat {
                 };
                 let seat = std::rc::Rc::new(Self {
                     crew,
-                    process,
+                    progress,
                     parked: Arc::new(parked),
                     watches: Cell::new(false),
                     away: Cell::new(false),
@@ -100,13 +100,13 @@ impl Seat {
             .map(drop)
     }
 
-    /// Whether it is a worker of this process: a thread may serve one rank of a local job and call on another.
-    pub(crate) fn is_of(&self, process: &Process) -> bool {
-        process.has_crew(&self.crew)
-    }
-
     pub(crate) fn crew(&self) -> &Arc<Crew> {
         &self.crew
+    }
+
+    /// What goes on around the worker.
+    pub(super) fn progress(&self) -> &dyn Progress {
+        &*self.progress
     }
 
     /// What comes next takes long: another worker shall watch.
@@ -118,18 +118,14 @@ impl Seat {
     }
 
     fn start_polling(&self) {
-        if let Some(networks) = self.process.networks.get() {
-            if !self.polls.replace(true) {
-                networks.add_poller();
-            }
+        if !self.polls.replace(true) {
+            self.progress.add_poller();
         }
     }
 
     fn stop_polling(&self) {
-        if let Some(networks) = self.process.networks.get() {
-            if self.polls.replace(false) {
-                networks.remove_poller();
-            }
+        if self.polls.replace(false) {
+            self.progress.remove_poller(Then::Sleeps);
         }
     }
 
@@ -198,7 +194,7 @@ impl Seat {
         let first = self.next_source.get();
         (0..count).any(|turn| {
             let index = (first + turn) % count;
-            let found = sources[index].look(&self.process, self);
+            let found = sources[index].look(self);
             if found {
                 self.next_source.set(index);
             }
@@ -218,7 +214,7 @@ impl Seat {
 
     fn sleep(&self, nap: Duration) {
         let sources = self.sources.borrow().clone();
-        self.process.doze(
+        self.crew.bells.doze(
             nap,
             |bell| {
                 self.crew.set_asleep(Some(bell));
@@ -231,7 +227,7 @@ impl Seat {
                     || self.crew.is_stopped()
                     || self.crew.has_surplus()
                     || self.version.get() != self.crew.sources_version()
-                    || sources.iter().any(|source| source.is_ready(&self.process))
+                    || sources.iter().any(|source| source.is_ready())
             },
             || {
                 self.crew.set_asleep(None);

@@ -1,0 +1,55 @@
+//! Tickets of lent memory inside a message: finding them, and giving back what nobody will read.
+
+use mizzen_lane::Returns;
+use zerocopy::FromBytes;
+
+use super::payload::Payload;
+use super::pieces::{Entry, Flags, MAX_PIECES, read_varint};
+use crate::memory::LoanTicket;
+
+/// Gives back what a message that nobody will read has borrowed, through the table of its lender.
+pub(crate) fn discard(flags: Flags, payload: &Payload, returns: &Returns) {
+    let give_back = |ticket: LoanTicket| returns.give_back(ticket.number, ticket.loan);
+    let is_ticket = [Flags::LONG, Flags::STREAM, Flags::HANDED];
+    if is_ticket.into_iter().any(|flag| flags.has(flag)) {
+        ticket_at(payload, 0).into_iter().for_each(give_back);
+    } else if flags.has(Flags::LENT) {
+        let tickets = lent_tickets(payload);
+        tickets.into_iter().for_each(give_back);
+    }
+}
+
+/// The tickets in a message with a table, as far as it makes sense.
+fn lent_tickets(payload: &Payload) -> Vec<LoanTicket> {
+    let mut bytes = vec![0; payload.len()];
+    payload.copy_out(0, &mut bytes);
+    let Some((count, mut at)) = read_varint(&bytes) else {
+        return Vec::new();
+    };
+    let mut entries = Vec::new();
+    for _ in 0..count.min(MAX_PIECES as u64) {
+        let Some((entry, used)) = Entry::read(&bytes[at..]) else {
+            return Vec::new();
+        };
+        entries.push(entry);
+        at += used;
+    }
+    let mut tickets = Vec::new();
+    for entry in entries {
+        if entry.lent {
+            tickets.extend(ticket_at(payload, at));
+        }
+        at = at.saturating_add(entry.len as usize);
+    }
+    tickets
+}
+
+/// The ticket at `at`, if the message is long enough.
+pub(crate) fn ticket_at(payload: &Payload, at: usize) -> Option<LoanTicket> {
+    let mut ticket = [0; LoanTicket::BYTES];
+    if at.checked_add(ticket.len())? > payload.len() {
+        return None;
+    }
+    payload.copy_out(at, &mut ticket);
+    LoanTicket::read_from_bytes(&ticket).ok()
+}

@@ -1,0 +1,159 @@
+//! The links of a process through memory, and the arena whose blocks go over them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use mizzen_lane::{Region, Returns};
+
+use super::link::MemoryLink;
+use super::progress::Progress;
+use crate::error::ArenaError;
+use crate::memory::{Arena, Lent, LentBytes, Purpose};
+use crate::plain::Plain;
+use crate::wait::{Crowd, Patience, Step, Until, spin};
+
+/// How long a thread that waits for memory sleeps at most before it looks again.
+const MEMORY_NAP: Duration = Duration::from_millis(1);
+
+/// All links through memory of one process.
+#[derive(Debug)]
+pub(crate) struct Links {
+    pub(crate) arena: Arc<Arena>,
+    all: RwLock<Vec<Arc<MemoryLink>>>,
+    changed: AtomicU64,
+    /// Where buffers come back that a network filled here and a thread of ours reads.
+    own_returns: OnceLock<Returns>,
+}
+
+impl Links {
+    pub(crate) fn new(arena: Arena) -> Self {
+        Self {
+            arena: Arc::new(arena),
+            all: RwLock::default(),
+            changed: AtomicU64::new(0),
+            own_returns: OnceLock::new(),
+        }
+    }
+
+    /// The links whose lanes are to be drained, and a number that changes with them.
+    pub(crate) fn all(&self) -> (u64, Vec<Arc<MemoryLink>>) {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        (self.changed.load(Ordering::Acquire), all.clone())
+    }
+
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        self.changed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        all.is_empty()
+    }
+
+    pub(crate) fn add(&self, link: Arc<MemoryLink>) {
+        self.change(|links| links.push(link));
+    }
+
+    pub(crate) fn remove(&self, link: &Arc<MemoryLink>) {
+        self.change(|links| links.retain(|other| !Arc::ptr_eq(other, link)));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<Arc<MemoryLink>>)) {
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        change(&mut all);
+        self.changed.fetch_add(1, Ordering::Release);
+    }
+
+    /// A block of the arena, waiting for receivers to give some back.
+    pub(crate) fn take_block(
+        &self,
+        progress: &dyn Progress,
+        len: usize,
+        purpose: Purpose,
+        until: Until,
+    ) -> Result<LentBytes, ArenaError> {
+        let crowd = Crowd::default();
+        let mut patience = Patience::until(until.deadline(), &crowd);
+        loop {
+            if let Some(block) = self.try_take_block(len, purpose)? {
+                return Ok(block);
+            }
+            progress.pump_all();
+            spin(patience.quick_looks(), || false);
+            match patience.step() {
+                Step::Again => (),
+                Step::Sleep(nap) => std::thread::sleep(nap.min(MEMORY_NAP)),
+                Step::Expired(waited) => return Err(ArenaError::AllOut { waited }),
+            }
+        }
+    }
+
+    /// A block of the arena, if there is one now.
+    pub(crate) fn try_take_block(
+        &self,
+        len: usize,
+        purpose: Purpose,
+    ) -> Result<Option<LentBytes>, ArenaError> {
+        let mut taken = self.arena.take(len, purpose)?;
+        if taken.is_none() {
+            self.close_idle_streams();
+            taken = self.arena.take(len, purpose)?;
+        }
+        if self.arena.has_dropped() {
+            self.hide_dropped_slabs();
+        }
+        Ok(taken.map(|held| LentBytes::new(Arc::clone(&self.arena), held, len)))
+    }
+
+    /// Waits a little for receivers to give memory back, each time longer.
+    pub(crate) fn wait_for_memory(&self, progress: &dyn Progress, nap: &mut Duration) {
+        self.close_idle_streams();
+        progress.pump_all();
+        std::thread::sleep(*nap);
+        *nap = (*nap * 2).min(MEMORY_NAP);
+    }
+
+    /// Chunks that wait for the next long message to somebody are free.
+    fn close_idle_streams(&self) {
+        for link in self.all().1 {
+            link.close_streams();
+        }
+    }
+
+    /// Slabs that the arena dropped need not be kept by peers.
+    fn hide_dropped_slabs(&self) {
+        for slab in self.arena.dropped_slabs() {
+            for link in self.all().1 {
+                link.hide_slab(slab);
+            }
+        }
+    }
+
+    /// A lent buffer of `count` values, which are whatever was there before.
+    pub(crate) fn lend<T: Plain>(
+        &self,
+        progress: &dyn Progress,
+        count: usize,
+        until: Until,
+    ) -> Result<Lent<T>, ArenaError> {
+        let limit = Arena::longest(Purpose::Lend);
+        let bytes = count.saturating_mul(size_of::<T>());
+        if bytes > limit {
+            return Err(ArenaError::TooLong { bytes, limit });
+        }
+        self.take_block(progress, bytes, Purpose::Lend, until)
+            .map(Lent::new)
+    }
+
+    /// The table in which this process gives back buffers to itself.
+    pub(crate) fn own_returns(&self) -> &Returns {
+        self.own_returns.get_or_init(|| {
+            Returns::new(
+                Region::heap(Returns::bytes(Arena::MAX_BLOCKS)),
+                Arena::MAX_BLOCKS,
+            )
+        })
+    }
+}

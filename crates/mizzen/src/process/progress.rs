@@ -1,0 +1,63 @@
+//! What a thread that waits keeps moving meanwhile: the peer for which it waits may wait for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::bells::Bells;
+use super::links::Links;
+
+/// The process as those below it see it: what goes on around a thread that waits.
+pub(crate) trait Progress: Send + Sync {
+    /// Moves everything that can be moved: shared lanes and networks.
+    fn pump_all(&self);
+
+    /// Moves what can be moved on networks, unless another thread is doing it.
+    fn poll_networks(&self);
+
+    /// A thread looks at the networks all the time from now on: theirs need not.
+    fn add_poller(&self);
+
+    /// It no longer does. `AndSleeps`: so somebody else must look.
+    fn remove_poller(&self, then: Then);
+
+    /// The links through memory, and the memory for what goes over them.
+    fn links(&self) -> &Links;
+
+    /// The bells of this process's threads.
+    fn bells(&self) -> &Arc<Bells>;
+
+    /// Has the user told that a call waits for long.
+    fn remark(&self, waited: Duration, what: &str);
+}
+
+/// What a thread does after it stopped looking at networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Something else than waiting.
+    GoesOn,
+    /// It sleeps, so somebody else must look.
+    Sleeps,
+}
+
+/// A thread that looks at the networks all the time, until this is dropped.
+pub(crate) struct Polling<'a>(&'a dyn Progress);
+
+impl<'a> Polling<'a> {
+    #[inline]
+    pub(crate) fn start(progress: &'a dyn Progress) -> Self {
+        progress.add_poller();
+        Self(progress)
+    }
+
+    /// The thread is about to sleep.
+    pub(crate) fn sleep(self) {
+        self.0.remove_poller(Then::Sleeps);
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        self.0.remove_poller(Then::GoesOn);
+    }
+}

@@ -1,0 +1,173 @@
+//! Links between places of one OS process: ranks of a local job, or a process with itself.
+
+use core::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use mizzen_lane::{Region, Returns, Ring};
+use mizzen_proto::wire::NameFrame;
+
+use super::bells::ring;
+use super::channel::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
+use super::link::{MemoryLink, Parts};
+use super::progress::Progress;
+use super::{Path, Process};
+use crate::error::PostError;
+use crate::lock::lock;
+use crate::mailbox::LaneIn;
+use crate::memory::{Arena, Shared, SlabId};
+use crate::net::Control;
+use crate::rank::{MailboxId, ProcessId};
+
+/// The way to a place in the same OS process.
+struct Together {
+    me: ProcessId,
+    /// The bells of our threads.
+    bells: Region,
+    other: Weak<Process>,
+}
+
+impl Together {
+    fn their_link(&self) -> Option<(Arc<Process>, Arc<MemoryLink>)> {
+        let other = self.other.upgrade()?;
+        let link = other.peers.link_to(self.me)?;
+        Some((other, link))
+    }
+}
+
+impl Channel for Together {
+    fn open_lane(&self, link: &Arc<MemoryLink>, mailbox: MailboxId) -> Result<OpenLane, PostError> {
+        let closed = || PostError::Closed {
+            rank: link.peer.rank,
+        };
+        let other = self.other.upgrade().ok_or_else(|| link.gone_or_died())?;
+        let core = other.mailboxes.get(mailbox).ok_or_else(closed)?;
+        let (_, theirs) = self.their_link().ok_or_else(|| link.gone_or_died())?;
+        let ring_of_lane = Ring::heap(SENDER_LANE);
+        let bells = self.bells.clone();
+        let consumer = ring_of_lane
+            .clone()
+            .consumer_calling(move |bell| ring(&bells, bell));
+        let (closed, done) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (closed_by_owner, seen_by_owner) = (Arc::clone(&closed), Arc::clone(&done));
+        core.add_lane(LaneIn::new(consumer, theirs, seen_by_owner, move || {
+            closed_by_owner.store(true, Ordering::Release);
+        }));
+        other.mailboxes.wake(&core);
+        let (other, mailbox) = (Arc::downgrade(&other), core.id);
+        let end = LaneEnd::new(move || {
+            done.store(true, Ordering::Release);
+            let Some(other) = other.upgrade() else { return };
+            if let Some(core) = other.mailboxes.get(mailbox) {
+                core.look();
+                other.mailboxes.wake(&core);
+            }
+        });
+        Ok(OpenLane {
+            producer: ring_of_lane.producer(),
+            closed,
+            _end: end,
+        })
+    }
+
+    fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Hangup> {
+        let (_, theirs) = self.their_link().ok_or(Hangup)?;
+        theirs.add_slab(slab, shared.region.clone());
+        Ok(())
+    }
+
+    fn hide_slab(&self, slab: SlabId) {
+        if let Some((_, theirs)) = self.their_link() {
+            theirs.remove_slab(slab);
+        }
+    }
+
+    fn ends_with_its_process(&self) -> bool {
+        false
+    }
+
+    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Hangup> {
+        let other = self.other.upgrade().ok_or(Hangup)?;
+        Control::handle_name(&*other, self.me, frame);
+        Ok(())
+    }
+
+    fn remind(&self) {
+        if let Some(other) = self.other.upgrade() {
+            other.pump_all();
+        }
+    }
+
+    fn cut(&self) {}
+}
+
+impl fmt::Debug for Together {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Together")
+    }
+}
+
+/// The way to nobody: for a peer of tests that is gone already.
+pub(crate) fn unreachable() -> Box<dyn Channel> {
+    Box::new(Together {
+        me: ProcessId::from_u64(0),
+        bells: Region::heap(super::bells::BELL_BYTES),
+        other: Weak::new(),
+    })
+}
+
+/// Links two places of one OS process, or a place with itself.
+pub(crate) fn link_together(one: &Arc<Process>, other: &Arc<Process>) -> Path {
+    // One pair is linked at a time in the whole OS process: it is rare, and both sides must see both links.
+    static LINKING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = lock(&LINKING);
+    if let Some(path) = one.peers.known(other.id.rank) {
+        return path;
+    }
+    let (to_other, to_one) = (Ring::heap(SHARED_LANE), Ring::heap(SHARED_LANE));
+    let (ours, theirs) = (returns(), returns());
+    if Arc::ptr_eq(one, other) {
+        return link(one, one, (&to_other, &to_other), (&ours, &ours));
+    }
+    link(other, one, (&to_one, &to_other), (&theirs, &ours));
+    link(one, other, (&to_other, &to_one), (&ours, &theirs))
+}
+
+fn returns() -> Returns {
+    Returns::new(
+        Region::heap(Returns::bytes(Arena::MAX_BLOCKS)),
+        Arena::MAX_BLOCKS,
+    )
+}
+
+/// Makes the link of `me` to `peer`: over lanes out and back, with the tables in which each gives buffers back.
+fn link(
+    me: &Arc<Process>,
+    peer: &Arc<Process>,
+    (out, back): (&Ring, &Ring),
+    (mine, its): (&Returns, &Returns),
+) -> Path {
+    let bells = peer.bells.shared.region.clone();
+    let call = move |bell| ring(&bells, bell);
+    let parts = Parts {
+        lane: out.clone().shared_producer(),
+        inbound: back.clone().consumer_calling(call),
+        watches: peer.mailboxes.watches.region.clone(),
+        bells: peer.bells.shared.region.clone(),
+        returns: mine.clone(),
+        their_returns: its.clone(),
+    };
+    let channel = Together {
+        me: me.id,
+        bells: me.bells.shared.region.clone(),
+        other: Arc::downgrade(peer),
+    };
+    let link = Arc::new(MemoryLink::new(peer.id, parts, Box::new(channel)));
+    let path = Path::Memory(Arc::clone(&link));
+    me.peers.add(path.clone());
+    me.links.add(link);
+    path
+}
