@@ -68,7 +68,7 @@ impl Sender {
         link: Arc<MemoryLink>,
         mailbox: MailboxId,
     ) -> Result<Self, PostError> {
-        let open = link.channel.open_lane(&link, mailbox)?;
+        let open = link.channel.open_lane(&link.fate, mailbox)?;
         let watch = link.watch(mailbox);
         Ok(Self {
             process,

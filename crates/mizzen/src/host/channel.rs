@@ -13,12 +13,13 @@ use mizzen_shm::{Access, Fault, Socket, SocketError, View, region_of_view};
 use super::packet::{LaneNumber, Packet};
 use super::pair::{MAX_LINES, Pair};
 use crate::crash;
-use crate::error::{ArenaError, PostError};
+use crate::error::{ArenaError, Departure, PostError};
 use crate::lock::lock;
 use crate::mailbox::LaneIn;
 use crate::memory::{Memory, Shared, SlabId};
 use crate::process::bells::ring;
 use crate::process::channel::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE};
+use crate::process::fate::Fate;
 use crate::process::link::MemoryLink;
 use crate::process::mailboxes::Mailboxes;
 use crate::rank::MailboxId;
@@ -261,20 +262,20 @@ impl SocketChannel {
         self.answered.notify_all();
     }
 
-    fn await_lane(&self, lane: LaneNumber, link: &MemoryLink) -> Result<Answer, PostError> {
+    fn await_lane(&self, lane: LaneNumber, peer: &Fate) -> Result<Answer, PostError> {
         let deadline = Instant::now() + ANSWER_PATIENCE;
         let mut out = lock(&self.out);
         loop {
             if let Some(answer) = out.get(&lane).and_then(|out| out.answer) {
                 return Ok(answer);
             }
-            if link.is_ended() {
-                return Err(link.gone_or_died());
+            if peer.is_ended() {
+                return Err(peer.gone_or(Departure::Died));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(PostError::TimedOut {
-                    rank: link.peer.rank,
+                    rank: peer.peer.rank,
                 });
             }
             // The link may end between the look and the wait: look again soon.
@@ -326,7 +327,8 @@ impl SocketChannel {
 
 /// The way to another process of this host.
 impl Channel for Arc<SocketChannel> {
-    fn open_lane(&self, link: &Arc<MemoryLink>, mailbox: MailboxId) -> Result<OpenLane, PostError> {
+    fn open_lane(&self, peer: &Fate, mailbox: MailboxId) -> Result<OpenLane, PostError> {
+        let gone = || peer.gone_or(Departure::Died);
         let memory = self
             .memory
             .make("mizzen-lane", SENDER_LANE.sender_bytes())
@@ -342,16 +344,16 @@ impl Channel for Arc<SocketChannel> {
         );
         crash::point("sender.open.made");
         let answer = match self.send_with(&Packet::OpenLane { lane, mailbox }, &[&memory]) {
-            Ok(()) => self.await_lane(lane, link),
-            Err(Hangup) => Err(link.gone_or_died()),
+            Ok(()) => self.await_lane(lane, peer),
+            Err(Hangup) => Err(gone()),
         };
         crash::point("sender.open.answered");
-        let rank = link.peer.rank;
+        let rank = peer.peer.rank;
         let opened = answer.and_then(|answer| match answer {
             Answer::Opened { line } => {
                 let line = self.theirs.get().and_then(|theirs| theirs.line(line));
-                let line = line.ok_or_else(|| link.gone_or_died())?;
-                Ring::new(memory.region.clone(), line, SENDER_LANE).map_err(|_| link.gone_or_died())
+                let line = line.ok_or_else(gone)?;
+                Ring::new(memory.region.clone(), line, SENDER_LANE).map_err(|_| gone())
             }
             Answer::NoMailbox => Err(PostError::Closed { rank }),
             Answer::Full => Err(PostError::Busy { rank }),

@@ -15,10 +15,10 @@ use core::slice;
 use std::sync::Arc;
 
 use mizzen_lane::{Region, Returns};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::arena::{Arena, Held, SlabId};
 use super::manifest::Manifest;
+use super::ticket::LoanTicket;
 use crate::error::UnpackError;
 use crate::plain::Plain;
 use crate::rank::ProcessId;
@@ -64,21 +64,6 @@ pub(crate) struct LentBytes {
     held: Held,
     len: usize,
     handed_over: bool,
-}
-
-/// What travels in the place of a lent buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub(crate) struct LoanTicket {
-    pub(crate) slab: u32,
-    pub(crate) number: u32,
-    pub(crate) offset: u64,
-    pub(crate) len: u64,
-    pub(crate) loan: u64,
-}
-
-impl LoanTicket {
-    pub(crate) const BYTES: usize = size_of::<Self>();
 }
 
 impl<T: Plain> Lent<T> {

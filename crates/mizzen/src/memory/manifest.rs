@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 
 use mizzen_lane::Region;
 
-use super::lent::LoanTicket;
+use super::ticket::LoanTicket;
 
 /// Bytes of one chunk: long enough that taking one costs little, short enough that a few of them stay in the caches of two
 /// cores.

@@ -6,9 +6,11 @@ mod buddy;
 mod lent;
 mod manifest;
 mod share;
+mod ticket;
 
 pub(crate) use arena::{Arena, Purpose, Reserved, SlabId};
 pub use lent::{Borrowed, Lent};
-pub(crate) use lent::{LentBytes, Loan, LoanTicket};
+pub(crate) use lent::{LentBytes, Loan};
 pub(crate) use manifest::{CHUNK, Manifest};
 pub(crate) use share::{Memory, Shared};
+pub(crate) use ticket::LoanTicket;

@@ -66,6 +66,27 @@ impl Incoming<'_> {
         Ok(self.loan(block))
     }
 
+    /// Fills the memory of the cheaper pieces while they come.
+    pub(super) fn finish_stream(mut self) -> Result<(), UnpackError> {
+        let mut pending = core::mem::take(&mut self.pending);
+        // Pieces that were unpacked twice need their bytes twice.
+        let in_order = pending
+            .windows(2)
+            .all(|two| two[0].0 + two[0].1.len() <= two[1].0);
+        let Payload::Stream(stream) = &mut self.payload else {
+            return Ok(());
+        };
+        for (at, target) in &mut pending {
+            if in_order {
+                stream.copy_coming(*at, target)?;
+            } else {
+                stream.arrive(*at + target.len())?;
+                stream.copy_out(*at, target);
+            }
+        }
+        Ok(())
+    }
+
     /// Fills the memory of the cheaper pieces, straight from the network where it can.
     pub(super) fn finish_offered(mut self) -> Result<(), UnpackError> {
         let here = self.payload.here();

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use mizzen_lane::Region;
 
-use super::incoming::Incoming;
-use super::payload::{Payload, Streaming};
+use super::payload::Streaming;
 use crate::error::UnpackError;
 use crate::memory::{Arena, CHUNK, Loan, LoanTicket, Manifest};
 use crate::process::link::MemoryLink;
@@ -148,29 +147,6 @@ impl Streaming for Stream {
             at += now.len();
             target = later;
             self.release(at);
-        }
-        Ok(())
-    }
-}
-
-impl Incoming<'_> {
-    /// Fills the memory of the cheaper pieces while they come.
-    pub(super) fn finish_stream(mut self) -> Result<(), UnpackError> {
-        let mut pending = core::mem::take(&mut self.pending);
-        // Pieces that were unpacked twice need their bytes twice.
-        let in_order = pending
-            .windows(2)
-            .all(|two| two[0].0 + two[0].1.len() <= two[1].0);
-        let Payload::Stream(stream) = &mut self.payload else {
-            return Ok(());
-        };
-        for (at, target) in &mut pending {
-            if in_order {
-                stream.copy_coming(*at, target)?;
-            } else {
-                stream.arrive(*at + target.len())?;
-                stream.copy_out(*at, target);
-            }
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::lock::{lock, lock_patiently, try_lock};
 use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::rpc::{Client, Service, words_of};
-use crate::tasks::{Pace, Seat, with_seat};
+use crate::tasks::{Pace, step_aside};
 
 /// How long to wait for the harbour of a process that does not answer to its name.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -121,7 +121,7 @@ impl<T: Mobile> Harbour<T> {
             Cargo::Task(packed) => {
                 // Tasks have a pace of their own: most of what else comes here is quick.
                 if self.pace.is_slow() {
-                    with_seat(|seat| seat.into_iter().for_each(Seat::step_aside));
+                    step_aside();
                 }
                 self.count.fetch_add(1, Ordering::Relaxed);
                 self.pace.time(|| self.board(packed));

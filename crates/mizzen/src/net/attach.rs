@@ -9,8 +9,9 @@ use mizzen_ofi::{OfiDriver, OfiOptions};
 use mizzen_proto::boot::{Carrier, Network};
 use mizzen_tcp::{Interface, Records, Security, TcpDriver, TcpOptions, interfaces};
 
-use super::control::Control;
-use super::engine::{Engine, driver_id};
+use super::engine::Engine;
+use super::id::driver_id;
+use super::link::Control;
 use super::networks::{Attached, Networks};
 use crate::error::JoinError;
 use crate::rank::{Incarnation, ProcessId, Rank};

@@ -1,6 +1,6 @@
 //! Memory lent to the driver: the bodies of long messages, from their poster's memory into their reader's.
 //!
-//! Two functions lend memory, [`NetLink::send_borrowed`] for a poster and [`NetOffered::receive_while`] for a reader. Both stay on the
+//! Two functions (`lending.rs`) lend memory, `NetLink::send_borrowed` for a poster and `NetOffered::receive_while` for a reader. Both stay on the
 //! stack of the thread that owns the memory until the driver is done with it: the body was moved, declined or
 //! lost, or, if the thread unwinds, the link was cut. The parts they put into [`Bodies`] are valid for just as long,
 //! because whatever ends a body happens under the port, and so does whatever follows the parts.
@@ -8,55 +8,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Instant;
 
 use mizzen_driver::{Driver, Part, PartMut, Refused};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId};
 use mizzen_proto::link::{AcceptRefused, Link};
 
-use super::engine::{Engine, driver_id};
-use super::link::{Expired, NetLink};
-use super::pushed::{Lost, Pushed};
-use crate::error::{Departure, PostError, UnpackError};
+use super::id::driver_id;
+use super::outcome::{End, Outcome};
+use super::pushed::Pushed;
+use crate::error::Departure;
 use crate::memory::LentBytes;
-use crate::message::Offered;
-use crate::process::progress::Progress;
 use crate::rank::ProcessId;
-
-/// How a body ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// Its bytes are where they should be, or with the network.
-    Done = 1,
-    /// Nobody wants it.
-    Declined = 2,
-    /// The link ended before it did.
-    Lost = 3,
-    /// Its poster took it back.
-    Retracted = 4,
-}
-
-/// Whether a body has ended, and how.
-#[derive(Debug, Default)]
-pub(super) struct End(AtomicU8);
-
-impl End {
-    pub(super) fn set(&self, outcome: Outcome) {
-        // Release pairs with the acquire in `get`: the driver's accesses are over.
-        self.0.store(outcome as u8, Ordering::Release);
-    }
-
-    pub(super) fn get(&self) -> Option<Outcome> {
-        match self.0.load(Ordering::Acquire) {
-            0 => None,
-            1 => Some(Outcome::Done),
-            2 => Some(Outcome::Declined),
-            3 => Some(Outcome::Lost),
-            _ => Some(Outcome::Retracted),
-        }
-    }
-}
 
 /// The bodies of one link, both ways.
 #[derive(Default)]
@@ -66,7 +28,7 @@ pub(super) struct Bodies {
     /// Bodies that the peer asked for and the driver was not yet given.
     asked: VecDeque<(OfferId, BodyId)>,
     /// Bodies that threads of ours wait for and the peer was not yet asked for.
-    wanted: VecDeque<Wanted>,
+    pub(super) wanted: VecDeque<Wanted>,
     receiving: BTreeMap<BodyId, Receiving>,
     /// Pushed bodies that nobody has a place for yet.
     pub(super) pushed: Pushed,
@@ -81,16 +43,17 @@ struct Receiving {
 
 /// The body of an offer of ours.
 pub(super) struct Lending {
-    parts: Vec<Part>,
-    end: Arc<End>,
+    pub(super) parts: Vec<Part>,
+    pub(super) end: Arc<End>,
     /// Who owns the memory, if not a thread that waits.
-    _owner: Option<LentBytes>,
+    pub(super) _owner: Option<LentBytes>,
 }
 
-struct Wanted {
-    offer: OfferId,
-    parts: Vec<PartMut>,
-    end: Arc<End>,
+/// A body that a thread of ours waits for.
+pub(super) struct Wanted {
+    pub(super) offer: OfferId,
+    pub(super) parts: Vec<PartMut>,
+    pub(super) end: Arc<End>,
 }
 
 impl Lending {
@@ -263,220 +226,5 @@ impl Asked {
             }
         }
         Ok(Self(refused))
-    }
-}
-
-/// Keeps a thread from unwinding while the driver has its memory.
-struct Borrowing<'a> {
-    engine: &'a Engine,
-    link: &'a Arc<NetLink>,
-    end: &'a End,
-}
-
-impl Drop for Borrowing<'_> {
-    fn drop(&mut self) {
-        if self.end.get().is_none() {
-            self.engine.cut(self.link, Departure::ConnectionLost);
-        }
-    }
-}
-
-impl NetLink {
-    /// Offers a body in the caller's memory with `offer`, and waits until it was sent, or never will be.
-    pub(super) fn send_borrowed(
-        self: &Arc<Self>,
-        progress: &dyn Progress,
-        engine: &Engine,
-        pieces: &[&[u8]],
-        deadline: Option<Instant>,
-        offer: impl FnOnce(Lending) -> Result<OfferId, PostError>,
-    ) -> Result<(), PostError> {
-        let end = Arc::<End>::default();
-        let borrowing = Borrowing {
-            engine,
-            link: self,
-            end: &end,
-        };
-        let offer = match offer(Lending {
-            parts: pieces.iter().map(|piece| Part::of(piece)).collect(),
-            end: Arc::clone(&end),
-            _owner: None,
-        }) {
-            Ok(offer) => offer,
-            Err(error) => {
-                // The parts are gone with the `Lending`: there is nothing to wait for.
-                if Arc::strong_count(&end) == 1 {
-                    end.set(Outcome::Declined);
-                }
-                return Err(error);
-            }
-        };
-        self.push();
-        let mut retracted = false;
-        let outcome = match self.wait(progress, deadline, |_| end.get()) {
-            Ok(outcome) => outcome,
-            Err(Expired) => {
-                // The peer answers with a decline, unless it has accepted already: then the body goes.
-                if let Some(link) = &mut self.lock().link {
-                    link.retract(offer);
-                }
-                retracted = true;
-                self.push();
-                loop {
-                    if let Ok(outcome) = self.wait(progress, None, |_| end.get()) {
-                        break outcome;
-                    }
-                }
-            }
-        };
-        drop(borrowing);
-        match outcome {
-            Outcome::Declined if retracted => Err(PostError::TimedOut {
-                rank: self.peer.rank,
-            }),
-            Outcome::Done | Outcome::Declined => Ok(()),
-            Outcome::Lost | Outcome::Retracted => Err(self.peer_gone()),
-        }
-    }
-}
-
-/// A message whose body has yet to come. Dropping it declines the body.
-#[derive(Debug)]
-pub(super) struct NetOffered {
-    link: Arc<NetLink>,
-    offer: OfferId,
-    head: Vec<u8>,
-    body_len: usize,
-    /// Whether the body comes without being asked for.
-    pushed: bool,
-    answered: bool,
-}
-
-impl NetOffered {
-    pub(super) fn new(
-        link: Arc<NetLink>,
-        offer: OfferId,
-        head: &[u8],
-        body_len: u64,
-        pushed: bool,
-    ) -> Self {
-        Self {
-            link,
-            offer,
-            head: head.to_vec(),
-            body_len: body_len as usize,
-            pushed,
-            answered: false,
-        }
-    }
-
-    /// Receives the body into `parts`, which together are as long as it is.
-    fn receive_while(
-        &mut self,
-        progress: &dyn Progress,
-        parts: &mut [&mut [u8]],
-    ) -> Result<(), UnpackError> {
-        assert_eq!(
-            parts.iter().map(|part| part.len()).sum::<usize>(),
-            self.body_len,
-            "the place is as long as the body"
-        );
-        let gone = |link: &NetLink| UnpackError::PeerGone(link.gone_or_lost());
-        if self.answered {
-            return Err(gone(&self.link));
-        }
-        if self.pushed {
-            if let Some(outcome) = self.link.take_kept(progress, self.offer, parts) {
-                self.answered = true;
-                return outcome.map_err(|Lost| gone(&self.link));
-            }
-        }
-        let Some(engine) = self.link.engine.upgrade() else {
-            return Err(gone(&self.link));
-        };
-        let end = Arc::<End>::default();
-        let borrowing = Borrowing {
-            engine: &engine,
-            link: &self.link,
-            end: &end,
-        };
-        {
-            let mut state = self.link.lock();
-            if state.link.is_none() {
-                end.set(Outcome::Lost);
-                return Err(gone(&self.link));
-            }
-            if self.pushed && state.bodies.pushed.is_kept(self.offer) {
-                // It was taken into our own memory just now.
-                end.set(Outcome::Declined);
-                drop(state);
-                drop(borrowing);
-                return self.receive_while(progress, parts);
-            }
-            self.answered = true;
-            state.bodies.wanted.push_back(Wanted {
-                offer: self.offer,
-                parts: parts.iter_mut().map(|part| PartMut::of(part)).collect(),
-                end: Arc::clone(&end),
-            });
-        }
-        self.link.push();
-        let outcome = loop {
-            if let Ok(outcome) = self.link.wait(progress, None, |_| end.get()) {
-                break outcome;
-            }
-        };
-        drop(borrowing);
-        match outcome {
-            Outcome::Done => Ok(()),
-            Outcome::Retracted => Err(UnpackError::Retracted),
-            Outcome::Declined | Outcome::Lost => Err(gone(&self.link)),
-        }
-    }
-}
-
-impl Offered for NetOffered {
-    fn len(&self) -> usize {
-        self.head.len() + self.body_len
-    }
-
-    fn head(&self) -> &[u8] {
-        &self.head
-    }
-
-    fn max_parts(&self) -> usize {
-        let engine = self.link.engine.upgrade();
-        engine.map_or(1, |engine| engine.max_parts)
-    }
-
-    fn receive(&mut self, parts: &mut [&mut [u8]]) -> Result<(), UnpackError> {
-        let engine = self.link.engine.upgrade();
-        let Some(process) = engine.and_then(|engine| engine.process.upgrade()) else {
-            return Err(UnpackError::PeerGone(self.link.gone_or_lost()));
-        };
-        self.receive_while(process.progress(), parts)
-    }
-
-    fn is(&self, link: usize, offer: OfferId) -> bool {
-        Arc::as_ptr(&self.link).addr() == link && self.offer == offer
-    }
-}
-
-impl Drop for NetOffered {
-    fn drop(&mut self) {
-        if self.answered {
-            return;
-        }
-        {
-            let mut state = self.link.lock();
-            state.announced.remove(&self.offer);
-            if self.pushed {
-                state.throw_away(self.offer);
-            } else if let Some(link) = &mut state.link {
-                link.decline(self.offer);
-            }
-            state.transmit();
-        }
-        self.link.push();
     }
 }

@@ -8,16 +8,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockErr
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use mizzen_driver::{ConnectError, Driver, Locator, PeerId};
+use mizzen_driver::{Caps, ConnectError, Driver, Locator};
 use mizzen_proto::link::LinkOptions;
 use mizzen_proto::wire::{FRAME_MAX, OFFER_HEADER, POST_HEADER};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use super::control::Control;
-use super::link::NetLink;
-use super::pushed::{PATIENCE, Standing};
+use super::id::driver_id;
+use super::link::{Control, Hub, Limits, NetLink, Standing};
+use super::pushed::PATIENCE;
 use crate::error::{Departure, ReachError};
-pub(super) use crate::lock::lock;
+use crate::lock::lock;
 use crate::rank::{MailboxId, ProcessId};
 
 /// This process's attachment to a network, and its links to the peers there.
@@ -27,8 +27,7 @@ pub(crate) struct Engine {
     pub(super) me: ProcessId,
     locator: String,
     frame_max: usize,
-    pub(super) max_parts: usize,
-    pub(super) can_push: bool,
+    limits: Limits,
     port: Mutex<Port>,
     /// Links with something for the driver, left by threads that found the port taken.
     work: Mutex<Vec<Arc<NetLink>>>,
@@ -111,14 +110,15 @@ impl Engine {
             .ok_or_else(|| io::Error::other("the network cannot wake a thread"))?
             .try_clone_to_owned()?;
         let ours = wake.try_clone()?;
+        let frame_max = driver.caps().max_frame.min(FRAME_MAX);
+        let limits = limits_of(frame_max, driver.caps());
         let engine = Arc::new_cyclic(|weak| Self {
             weak: weak.clone(),
             process,
             me,
             locator: driver.locator().as_str().to_owned(),
-            frame_max: driver.caps().max_frame.min(FRAME_MAX),
-            max_parts: driver.caps().max_parts,
-            can_push: driver.caps().can_push,
+            frame_max,
+            limits,
             port: Mutex::new(Port {
                 driver,
                 later: Later::default(),
@@ -248,28 +248,6 @@ impl Engine {
         self.lock_port().driver.describe(driver_id(peer))
     }
 
-    /// Sees to the links that have something for the driver, unless another thread does.
-    pub(crate) fn kick(&self) {
-        // Taken before the port and dropped after it: it may be the last reference, and a process that goes leaves.
-        let process = self.process.upgrade();
-        // Pairs with the fence in `release`.
-        fence(Ordering::SeqCst);
-        if let Some(mut port) = self.try_port() {
-            self.serve_marked(&mut port, process.as_deref());
-            self.release(port, process.as_deref());
-        }
-    }
-
-    /// A link's frames wait for others: whoever looks at the network next sends them, or our thread does, soon.
-    pub(super) fn linger(&self, link: &Arc<NetLink>) {
-        self.mark(link);
-        // Pairs with the swap in `run`: our thread sees the mark, or we see that it no longer looks.
-        fence(Ordering::SeqCst);
-        if !self.lingers.load(Ordering::SeqCst) && !self.lingers.swap(true, Ordering::SeqCst) {
-            self.ring();
-        }
-    }
-
     /// One of our mailboxes closed: peers that used it are told.
     pub(crate) fn close_mailbox(&self, mailbox: MailboxId) {
         let mut told = false;
@@ -284,29 +262,6 @@ impl Engine {
         }
     }
 
-    /// Ends a link at once. When this returns, the driver touches none of the memory lent for it.
-    pub(super) fn cut(&self, link: &Arc<NetLink>, how: Departure) {
-        let process = self.process.upgrade();
-        let mut port = self.lock_port();
-        // Only if the driver's link is this one, and not a later one to the same peer.
-        if !link.is_ended() {
-            port.driver.disconnect(driver_id(link.peer));
-            self.end(process.as_deref(), link, how);
-        }
-        self.release(port, process.as_deref());
-    }
-
-    /// Notes that a link has something for the driver; the caller then kicks, or holds the port.
-    pub(super) fn mark(&self, link: &Arc<NetLink>) {
-        // A mark that is still set is cleared later, before the link's lock is taken to look at what waits: whoever clears
-        // it finds what we queued under that lock.
-        if !link.is_marked.swap(true, Ordering::AcqRel) {
-            let mut work = lock(&self.work);
-            work.push(Arc::clone(link));
-            self.has_work.store(true, Ordering::Release);
-        }
-    }
-
     pub(super) fn link(&self, peer: ProcessId) -> Option<Arc<NetLink>> {
         self.links
             .read()
@@ -315,25 +270,10 @@ impl Engine {
             .cloned()
     }
 
-    /// The longest head of a message with a body.
-    pub(super) fn head_max(&self) -> u64 {
-        (self.frame_max - OFFER_HEADER) as u64
-    }
-
-    /// The longest message that goes whole in one frame: copied twice, but without a word before or after it.
-    pub(super) fn eager_max(&self) -> u64 {
-        let fits = self.frame_max - POST_HEADER;
-        (if self.can_push {
-            fits.min(COPIED)
-        } else {
-            fits
-        }) as u64
-    }
-
     pub(super) fn options(&self, peer: ProcessId) -> LinkOptions {
         let mut options = LinkOptions::new(self.me, peer);
         options.frame_max = self.frame_max;
-        options.eager_max = self.eager_max();
+        options.eager_max = self.limits.eager_max;
         options
     }
 
@@ -416,7 +356,12 @@ impl Engine {
                 return state.is_standing(standing.body);
             }
             let peer = standing.link.peer;
-            !state.keep_standing(process, &mut **driver, peer, standing.body)
+            !state.keep_standing(
+                process.map(|process| process.links()),
+                &mut **driver,
+                peer,
+                standing.body,
+            )
         });
         let has_standing = !port.later.standing.is_empty();
         self.has_standing.store(has_standing, Ordering::Release);
@@ -462,6 +407,82 @@ impl Engine {
 
     fn failures(&self, peer: ProcessId) -> Failures {
         lock(&self.failures).get(&peer).cloned().unwrap_or_default()
+    }
+}
+
+impl Hub for Engine {
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn mark(&self, link: &Arc<NetLink>) {
+        // A mark that is still set is cleared later, before the link's lock is taken to look at what waits: whoever clears
+        // it finds what we queued under that lock.
+        if !link.is_marked.swap(true, Ordering::AcqRel) {
+            let mut work = lock(&self.work);
+            work.push(Arc::clone(link));
+            self.has_work.store(true, Ordering::Release);
+        }
+    }
+
+    fn kick(&self) {
+        // Taken before the port and dropped after it: it may be the last reference, and a process that goes leaves.
+        let process = self.process.upgrade();
+        // Pairs with the fence in `release`.
+        fence(Ordering::SeqCst);
+        if let Some(mut port) = self.try_port() {
+            self.serve_marked(&mut port, process.as_deref());
+            self.release(port, process.as_deref());
+        }
+    }
+
+    fn linger(&self, link: &Arc<NetLink>) {
+        self.mark(link);
+        // Pairs with the swap in `run`: our thread sees the mark, or we see that it no longer looks.
+        fence(Ordering::SeqCst);
+        if !self.lingers.load(Ordering::SeqCst) && !self.lingers.swap(true, Ordering::SeqCst) {
+            self.ring();
+        }
+    }
+
+    fn with_driver(&self, control: &dyn Control, run: &mut dyn FnMut(&mut dyn Driver)) -> bool {
+        let Some(mut port) = self.try_port() else {
+            return false;
+        };
+        run(&mut *port.driver);
+        self.release(port, Some(control));
+        true
+    }
+
+    fn cut(&self, link: &Arc<NetLink>, how: Departure) {
+        let process = self.process.upgrade();
+        let mut port = self.lock_port();
+        // Only if the driver's link is this one, and not a later one to the same peer.
+        if !link.is_ended() {
+            port.driver.disconnect(driver_id(link.peer));
+            self.end(process.as_deref(), link, how);
+        }
+        self.release(port, process.as_deref());
+    }
+
+    fn control(&self) -> Option<Arc<dyn Control>> {
+        self.process.upgrade()
+    }
+}
+
+/// What frames of at most `frame_max` bytes, and these capabilities, mean for messages.
+fn limits_of(frame_max: usize, caps: &Caps) -> Limits {
+    let fits = frame_max - POST_HEADER;
+    let eager_max = if caps.can_push {
+        fits.min(COPIED)
+    } else {
+        fits
+    };
+    Limits {
+        head_max: (frame_max - OFFER_HEADER) as u64,
+        eager_max: eager_max as u64,
+        max_parts: caps.max_parts,
+        can_push: caps.can_push,
     }
 }
 
@@ -535,8 +556,4 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
             None => std::thread::yield_now(),
         }
     }
-}
-
-pub(super) fn driver_id(peer: ProcessId) -> PeerId {
-    PeerId(peer.to_u64())
 }

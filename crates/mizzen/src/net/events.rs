@@ -8,12 +8,13 @@ use mizzen_proto::id::{BodyId, MailboxId, OfferId};
 use mizzen_proto::link::{Action, Direction};
 use mizzen_proto::wire::Frame;
 
-use super::bodies::{NetOffered, Outcome};
-use super::control::Control;
-use super::engine::{Engine, Later, lock};
-use super::link::NetLink;
-use super::pushed::Standing;
+use super::engine::{Engine, Later};
+use super::id::FLAGS;
+use super::lending::NetOffered;
+use super::link::{Control, Hub, NetLink, Standing};
+use super::outcome::Outcome;
 use crate::error::Departure;
+use crate::lock::lock;
 use crate::mailbox::{Account, Delivery};
 use crate::message::{Flags, Payload};
 use crate::rank::ProcessId;
@@ -96,7 +97,11 @@ impl Engine {
             later.refuse.push(peer);
             return;
         };
-        let link = NetLink::new(self, self.options(peer));
+        let link = NetLink::new(
+            self.weak.clone(),
+            self.limits().can_push,
+            self.options(peer),
+        );
         self.links
             .write()
             .unwrap_or_else(PoisonError::into_inner)
@@ -315,9 +320,6 @@ fn retracted(control: &dyn Control, link: &NetLink, to: Option<MailboxId>, offer
         protocol.consumed(to, bytes);
     }
 }
-
-/// Bytes of the flags in front of a message.
-pub(super) const FLAGS: usize = 2;
 
 fn split_flags(message: &[u8]) -> Result<(Flags, &[u8]), Misbehaved> {
     let (flags, rest) = message.split_first_chunk::<FLAGS>().ok_or(Misbehaved)?;

@@ -7,25 +7,83 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use mizzen_driver::Driver;
-use mizzen_proto::id::{MailboxId, OfferId, StreamId};
+use mizzen_proto::id::{BodyId, MailboxId, OfferId, StreamId};
 use mizzen_proto::link::{Link, LinkOptions};
 use mizzen_proto::wire::{Frame, NameFrame};
 
 use super::bodies::Bodies;
-use super::engine::{Engine, driver_id, lock};
+use super::id::driver_id;
 use super::sharing::Sharing;
 use crate::blocking::without_place;
 use crate::error::{Departure, Gone, PostError, ReachError};
+use crate::lock::lock;
 use crate::mailbox::Creditor;
+use crate::process::links::WithLinks;
+use crate::process::mailboxes::Mailboxes;
 use crate::process::progress::{Polling, Progress};
 use crate::rank::ProcessId;
 use crate::wait::{Crowd, Patience, Step};
+
+/// What a link needs of the engine that pumps its driver.
+pub(crate) trait Hub: Send + Sync {
+    /// What the driver can carry.
+    fn limits(&self) -> &Limits;
+
+    /// Notes that a link has something for the driver; the caller then kicks.
+    fn mark(&self, link: &Arc<NetLink>);
+
+    /// Sees to the links that have something for the driver, unless another thread does.
+    fn kick(&self);
+
+    /// A link's frames wait for others: whoever looks at the network next sends them, or the engine's thread does, soon.
+    fn linger(&self, link: &Arc<NetLink>);
+
+    /// Lets `run` use the driver, unless another thread has it. `false` if so.
+    fn with_driver(&self, control: &dyn Control, run: &mut dyn FnMut(&mut dyn Driver)) -> bool;
+
+    /// Ends a link at once. When this returns, the driver touches none of the memory lent for it.
+    fn cut(&self, link: &Arc<NetLink>, how: Departure);
+
+    /// The process around the engine, if it is there.
+    fn control(&self) -> Option<Arc<dyn Control>>;
+}
+
+/// What a driver can carry.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// The longest head of a message with a body.
+    pub(super) head_max: u64,
+    /// The longest message that goes whole in one frame: copied twice, but without a word before or after it.
+    pub(super) eager_max: u64,
+    /// The most parts of one body.
+    pub(super) max_parts: usize,
+    /// Whether it carries bodies that were not asked for.
+    pub(super) can_push: bool,
+}
+
+/// The process around an engine: where messages go, and who decides about peers.
+pub(crate) trait Control: WithLinks {
+    /// Where messages are delivered.
+    fn mailboxes(&self) -> &Mailboxes;
+
+    /// Whether a link with this life of a process may be.
+    fn is_welcome(&self, peer: ProcessId) -> bool;
+
+    /// There is a link.
+    fn connected(&self, link: Arc<NetLink>);
+
+    /// A frame about names came.
+    fn handle_name(&self, from: ProcessId, frame: NameFrame<'_>);
+
+    /// A link is over, and with it the process at its other end.
+    fn peer_gone(&self, gone: Gone);
+}
 
 /// A link to one life of one peer on a network.
 pub(crate) struct NetLink {
     weak: Weak<Self>,
     pub(crate) peer: ProcessId,
-    pub(super) engine: Weak<Engine>,
+    pub(super) hub: Weak<dyn Hub>,
     state: Mutex<State>,
     /// Something that a waiting thread may wait for has happened.
     pub(super) changed: Condvar,
@@ -56,6 +114,13 @@ pub(super) struct State {
     pub(super) is_condemned: bool,
 }
 
+/// A body that stands in the driver.
+pub(super) struct Standing {
+    pub(super) link: Arc<NetLink>,
+    pub(super) body: BodyId,
+    pub(super) since: Instant,
+}
+
 /// The deadline has passed.
 pub(super) struct Expired;
 
@@ -67,14 +132,14 @@ pub(super) const OUTBOX_MAX: usize = 256;
 const LANES_NAP: Duration = Duration::from_millis(1);
 
 impl NetLink {
-    pub(super) fn new(engine: &Engine, options: LinkOptions) -> Arc<Self> {
+    pub(super) fn new(hub: Weak<dyn Hub>, can_push: bool, options: LinkOptions) -> Arc<Self> {
         let peer = options.peer;
         let mut link = Link::new(options);
         let hello = link.poll_transmit();
         Arc::new_cyclic(|weak| Self {
             weak: weak.clone(),
             peer,
-            engine: engine.weak.clone(),
+            hub,
             state: Mutex::new(State {
                 link: Some(link),
                 outbox: hello.iter().map(Frame::to_vec).collect(),
@@ -88,7 +153,7 @@ impl NetLink {
             is_marked: AtomicBool::new(false),
             streams: AtomicU32::new(1),
             sharing: Sharing::new(),
-            can_push: engine.can_push,
+            can_push,
             gone: OnceLock::new(),
             ended: AtomicBool::new(false),
         })
@@ -257,8 +322,7 @@ impl NetLink {
                 Step::Expired(_) => return Err(Expired),
                 Step::Sleep(nap) => {
                     polling.take().into_iter().for_each(Polling::sleep);
-                    let has_lanes = !progress.links().is_empty();
-                    let nap = if has_lanes { LANES_NAP } else { nap };
+                    let nap = if progress.has_lanes() { LANES_NAP } else { nap };
                     let mut state = self.lock();
                     if let Some(found) = look(&mut state) {
                         return Ok(found);
@@ -271,9 +335,9 @@ impl NetLink {
 
     /// Has the link's frames sent, by this thread or by the one that has the driver.
     pub(super) fn push(&self) {
-        if let (Some(engine), Some(link)) = (self.engine.upgrade(), self.weak.upgrade()) {
-            engine.mark(&link);
-            engine.kick();
+        if let (Some(hub), Some(link)) = (self.hub.upgrade(), self.weak.upgrade()) {
+            hub.mark(&link);
+            hub.kick();
         }
     }
 

@@ -7,7 +7,6 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `control` | what an engine needs of the process around it |
 //! | `attach` | making the driver: where it listens, whom it believes |
 //! | `engine` | the driver's lock, who pumps it, connecting and leaving |
 //! | `events` | what the driver reports, and what becomes of it |
@@ -15,6 +14,8 @@
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
 //! | `post` | posting to a peer |
 //! | `bodies` | memory lent to the driver |
+//! | `lending` | threads that lend it, and wait |
+//! | `outcome` | how a body ended |
 //! | `sharing` | whether messages of several threads share a write |
 //! | `pushed` | bodies that are here before their reader |
 //!
@@ -31,11 +32,13 @@
 
 mod attach;
 mod bodies;
-mod control;
 mod engine;
 mod events;
+mod id;
+mod lending;
 mod link;
 mod networks;
+mod outcome;
 mod post;
 mod pushed;
 mod sharing;
@@ -43,6 +46,5 @@ mod sharing;
 mod tests;
 
 pub(crate) use attach::attach;
-pub(crate) use control::Control;
-pub(crate) use link::NetLink;
+pub(crate) use link::{Control, NetLink};
 pub(crate) use networks::Networks;

@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use super::control::Control;
 use super::engine::Engine;
-use super::link::NetLink;
+use super::link::{Control, NetLink};
 use crate::error::{Departure, ReachError};
 use crate::lock::lock;
 use crate::process::progress::Then;

@@ -10,10 +10,8 @@ use mizzen_proto::link::{Plan, Refused};
 use mizzen_proto::wire::{BODY_MAX, Frame};
 
 use super::bodies::Lending;
-use super::control::Control;
-use super::engine::{Engine, driver_id};
-use super::events::FLAGS;
-use super::link::{Expired, NetLink, OUTBOX_MAX, State};
+use super::id::{FLAGS, driver_id};
+use super::link::{Control, Expired, Hub, NetLink, OUTBOX_MAX, State};
 use super::sharing::TOGETHER;
 use crate::error::{ArenaError, PostError};
 use crate::memory::Purpose;
@@ -158,21 +156,21 @@ impl NetLink {
         message: Outgoing<'_>,
         until: Until,
     ) -> Result<(), PostError> {
-        let Some(engine) = self.engine.upgrade().filter(|_| !self.is_ended()) else {
+        let Some(hub) = self.hub.upgrade().filter(|_| !self.is_ended()) else {
             return Err(self.peer_gone());
         };
-        let cut = Cut::of(message, engine.head_max());
-        if cut.head_len + cut.body_len <= engine.eager_max() {
-            self.post_eager(control, &engine, to, stream, &cut, until)
+        let cut = Cut::of(message, hub.limits().head_max);
+        if cut.head_len + cut.body_len <= hub.limits().eager_max {
+            self.post_eager(control, &*hub, to, stream, &cut, until)
         } else {
-            self.post_long(control.progress(), &engine, to, stream, &cut, until)
+            self.post_long(control, &*hub, to, stream, &cut, until)
         }
     }
 
     fn post_eager(
         self: &Arc<Self>,
         control: &dyn Control,
-        engine: &Engine,
+        hub: &dyn Hub,
         to: MailboxId,
         stream: StreamId,
         cut: &Cut<'_>,
@@ -186,28 +184,30 @@ impl NetLink {
             if self.lock().outbox.len() >= TOGETHER {
                 self.push();
             } else {
-                engine.linger(self);
+                hub.linger(self);
             }
             return Ok(());
         }
         if cut.head.len() + cut.body.len() <= GATHERED {
-            if let Some(mut port) = engine.try_port() {
+            let mut paid = None;
+            hub.with_driver(control, &mut |driver| {
                 let mut state = self.lock();
                 state.transmit();
-                let is_next = state.outbox.is_empty();
-                let paid = is_next.then(|| self.pay(&mut state, to, cut, false, |_, _| ()));
+                if !state.outbox.is_empty() {
+                    return;
+                }
+                paid = self.pay(&mut state, to, cut, false, |_, _| ());
                 drop(state);
                 // Nobody else sends while we have the port, so frames queued meanwhile come after this one.
-                if let Some(Some(Ok(_))) = paid {
-                    if !send_now(&mut *port.driver, self, to, stream, cut) {
+                if let Some(Ok(_)) = paid {
+                    if !send_now(driver, self, to, stream, cut) {
                         let mut state = self.lock();
                         state.outbox.push_front(cut.post_frame(to, stream));
                     }
                 }
-                engine.release(port, Some(control));
-                if let Some(Some(paid)) = paid {
-                    return paid.map(|_| ());
-                }
+            });
+            if let Some(paid) = paid {
+                return paid.map(|_| ());
             }
         }
         self.wait_to_pay(control.progress(), to, cut, until, queue)?;
@@ -217,8 +217,8 @@ impl NetLink {
 
     fn post_long(
         self: &Arc<Self>,
-        progress: &dyn Progress,
-        engine: &Engine,
+        control: &dyn Control,
+        hub: &dyn Hub,
         to: MailboxId,
         stream: StreamId,
         cut: &Cut<'_>,
@@ -227,7 +227,7 @@ impl NetLink {
         let rank = self.peer.rank;
         let offer = |lending: Lending| {
             let (mut lending, mut offered) = (Some(lending), None);
-            self.wait_to_pay(progress, to, cut, until, |state, plan| {
+            self.wait_to_pay(control.progress(), to, cut, until, |state, plan| {
                 let (offer, body) = match plan {
                     Plan::Offer(offer) => (offer, None),
                     Plan::Push(offer, body) => (offer, Some(body)),
@@ -247,10 +247,12 @@ impl NetLink {
         };
         if let Until::Now = until {
             // Nobody waits for the receiver, so the body must outlive this call.
-            let block =
-                progress
-                    .links()
-                    .take_block(progress, cut.len(), Purpose::LongMessage, until);
+            let block = control.links().take_block(
+                control.progress(),
+                cut.len(),
+                Purpose::LongMessage,
+                until,
+            );
             let mut block = block.map_err(|error| match error {
                 ArenaError::AllOut { .. } => PostError::Busy { rank },
                 error => PostError::Memory(error),
@@ -263,11 +265,11 @@ impl NetLink {
         let mut pieces = Vec::with_capacity(cut.body.len() + 1);
         cut.each_piece(|piece| pieces.push(piece));
         // More pieces than the driver takes are joined first.
-        let joined = (pieces.len() > engine.max_parts).then(|| pieces.concat());
+        let joined = (pieces.len() > hub.limits().max_parts).then(|| pieces.concat());
         if let Some(joined) = &joined {
             pieces = vec![joined];
         }
-        self.send_borrowed(progress, engine, &pieces, until.deadline(), offer)
+        self.send_borrowed(control.progress(), hub, &pieces, until.deadline(), offer)
     }
 
     /// Pays for a message, waiting for the receiver to return credits; then `queue` is called with the state locked.

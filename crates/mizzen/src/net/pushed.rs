@@ -10,65 +10,52 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mizzen_driver::{Driver, PartMut};
 use mizzen_proto::id::{BodyId, OfferId};
 use mizzen_proto::link::Link;
 
-use super::bodies::{End, Outcome};
-use super::control::Control;
-use super::engine::driver_id;
-use super::link::{NetLink, State};
+use super::id::driver_id;
+use super::outcome::{End, Outcome};
 use crate::memory::{LentBytes, Purpose};
-use crate::process::progress::Progress;
+use crate::process::links::Links;
 use crate::rank::ProcessId;
 
 /// How long a body stands in the driver before it is taken out of the way: longer than a sleeping reader needs to wake up.
 pub(super) const PATIENCE: Duration = Duration::from_micros(100);
 
-/// The link was lost before the body was whole.
-#[derive(Debug)]
-pub(super) struct Lost;
-
-/// A body that stands in the driver.
-pub(super) struct Standing {
-    pub(super) link: Arc<NetLink>,
-    pub(super) body: BodyId,
-    pub(super) since: Instant,
-}
-
 /// The pushed bodies of one link that have no reader yet.
 #[derive(Default)]
 pub(super) struct Pushed {
     /// Announced, with their lengths.
-    announced: BTreeMap<OfferId, usize>,
+    pub(super) announced: BTreeMap<OfferId, usize>,
     /// Announced, and never wanted.
-    unwanted: VecDeque<OfferId>,
-    kept: BTreeMap<OfferId, Kept>,
+    pub(super) unwanted: VecDeque<OfferId>,
+    pub(super) kept: BTreeMap<OfferId, Kept>,
     /// The bodies of `kept` that are not whole yet.
-    receiving: BTreeMap<BodyId, OfferId>,
+    pub(super) receiving: BTreeMap<BodyId, OfferId>,
 }
 
 /// A body in memory of our own.
-struct Kept {
+pub(super) struct Kept {
     /// The driver writes it until `end` is set. Not looked at before that.
-    memory: Memory,
-    end: Arc<End>,
-    len: usize,
-    is_wanted: bool,
+    pub(super) memory: Memory,
+    pub(super) end: Arc<End>,
+    pub(super) len: usize,
+    pub(super) is_wanted: bool,
 }
 
-enum Memory {
+pub(super) enum Memory {
     Block(LentBytes),
     Heap(Vec<u8>),
 }
 
 impl Memory {
     /// From the arena, which has its pages already, or else from the heap: the protocol bounds it.
-    fn new(process: Option<&dyn Control>, len: usize) -> Self {
-        let block = process.and_then(|process| {
-            let block = process.links().try_take_block(len, Purpose::LongMessage);
+    fn new(links: Option<&Links>, len: usize) -> Self {
+        let block = links.and_then(|links| {
+            let block = links.try_take_block(len, Purpose::LongMessage);
             block.ok().flatten()
         });
         match block {
@@ -77,7 +64,7 @@ impl Memory {
         }
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Self::Block(block) => block.as_bytes(),
             Self::Heap(bytes) => bytes,
@@ -155,9 +142,9 @@ impl Pushed {
     }
 
     /// Has a body received into memory of our own. `false` if the driver has no room for it.
-    fn keep(
+    pub(super) fn keep(
         &mut self,
-        process: Option<&dyn Control>,
+        links: Option<&Links>,
         peer: ProcessId,
         link: &mut Link,
         driver: &mut dyn Driver,
@@ -167,7 +154,7 @@ impl Pushed {
         let (Some(&len), Ok(body)) = (self.announced.get(&offer), link.accept(offer)) else {
             return true;
         };
-        let mut memory = Memory::new(process, len);
+        let mut memory = Memory::new(links, len);
         let part = PartMut::of(memory.bytes_mut());
         // SAFETY: the memory is ours alone, initialised, and does not move: a block of the arena, or of the heap. It goes
         // into `kept`, which is not looked at or freed before `end_body`, which the driver's report calls, or `lose_all`,
@@ -188,100 +175,5 @@ impl Pushed {
         };
         self.kept.insert(offer, kept);
         true
-    }
-}
-
-impl State {
-    /// A pushed body will never be wanted.
-    pub(super) fn throw_away(&mut self, offer: OfferId) {
-        let pushed = &mut self.bodies.pushed;
-        match pushed.kept.get_mut(&offer) {
-            Some(kept) if kept.end.get().is_none() => kept.is_wanted = false,
-            Some(kept) => {
-                let len = kept.len;
-                pushed.kept.remove(&offer);
-                self.taken(len);
-            }
-            None if self.link.is_some() => pushed.unwanted.push_back(offer),
-            None => (),
-        }
-    }
-
-    /// The memory of a pushed body is free: the peer may push as much again.
-    pub(super) fn taken(&mut self, len: usize) {
-        if let Some(link) = &mut self.link {
-            link.taken(len as u64);
-        }
-    }
-
-    /// Takes a body out of the driver's way, if it still stands there. `false` if that must be tried again.
-    pub(super) fn keep_standing(
-        &mut self,
-        process: Option<&dyn Control>,
-        driver: &mut dyn Driver,
-        peer: ProcessId,
-        body: BodyId,
-    ) -> bool {
-        let Some(link) = &mut self.link else {
-            return true;
-        };
-        let Some(offer) = link.waiting(body) else {
-            return true;
-        };
-        if self.bodies.is_wanted(offer) {
-            // Its reader is here: it gets its place as soon as the link is served.
-            return false;
-        }
-        self.announced.remove(&offer);
-        self.bodies
-            .pushed
-            .keep(process, peer, link, driver, offer, true)
-    }
-
-    /// Whether a body has not been given a place yet.
-    pub(super) fn is_standing(&self, body: BodyId) -> bool {
-        let link = self.link.as_ref();
-        link.is_some_and(|link| link.waiting(body).is_some())
-    }
-}
-
-impl NetLink {
-    /// If a body was taken into our own memory: waits until it is whole, and copies it to `parts`.
-    pub(super) fn take_kept(
-        self: &Arc<Self>,
-        progress: &dyn Progress,
-        offer: OfferId,
-        parts: &mut [&mut [u8]],
-    ) -> Option<Result<(), Lost>> {
-        let end = {
-            let state = self.lock();
-            Arc::clone(&state.bodies.pushed.kept.get(&offer)?.end)
-        };
-        let outcome = loop {
-            if let Ok(outcome) = self.wait(progress, None, |_| end.get()) {
-                break outcome;
-            }
-        };
-        let kept = self.lock().bodies.pushed.kept.remove(&offer);
-        let Some(kept) = kept.filter(|_| outcome == Outcome::Done) else {
-            return Some(Err(Lost));
-        };
-        let mut rest = kept.memory.bytes();
-        for part in parts {
-            let (here, after) = rest.split_at(part.len());
-            part.copy_from_slice(here);
-            rest = after;
-        }
-        let len = kept.len;
-        drop(kept);
-        let mut state = self.lock();
-        state.taken(len);
-        state.transmit();
-        let has_news = !state.outbox.is_empty();
-        drop(state);
-        if has_news {
-            self.push();
-        }
-        Some(Ok(()))
     }
 }

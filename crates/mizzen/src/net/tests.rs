@@ -4,7 +4,9 @@ use std::io::IoSlice;
 use std::sync::{Arc, Barrier, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::engine::{Engine, Port, driver_id};
+use super::engine::{Engine, Port};
+use super::id::driver_id;
+use super::link::Hub;
 use crate::error::{Departure, PostError, RetrieveError, UnpackError};
 use crate::process::Path;
 use crate::process::progress::Progress;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use mizzen_lane::{Producer, Shape};
 use mizzen_proto::wire::NameFrame;
 
-use super::link::MemoryLink;
+use super::fate::Fate;
 use crate::error::PostError;
 use crate::memory::{Shared, SlabId};
 use crate::rank::MailboxId;
@@ -25,7 +25,7 @@ pub(crate) struct Hangup;
 /// host (`host::channel`).
 pub(crate) trait Channel: Debug + Send + Sync {
     /// Opens a lane to one of the peer's mailboxes.
-    fn open_lane(&self, link: &Arc<MemoryLink>, mailbox: MailboxId) -> Result<OpenLane, PostError>;
+    fn open_lane(&self, peer: &Fate, mailbox: MailboxId) -> Result<OpenLane, PostError>;
 
     /// Shows the peer one of our slabs.
     fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Hangup>;

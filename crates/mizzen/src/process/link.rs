@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mizzen_lane::{
@@ -16,7 +16,8 @@ use mizzen_shm::barrier;
 
 use super::bells::ring;
 use super::channel::Channel;
-use super::stream::StreamOut;
+use super::chunks::StreamOut;
+use super::fate::Fate;
 use crate::error::{Departure, Gone, PostError, UnpackError};
 use crate::lock::lock;
 use crate::memory::{Arena, Loan, LoanTicket, SlabId};
@@ -58,8 +59,7 @@ pub(crate) struct MemoryLink {
     untold: Mutex<HashMap<MailboxId, News>>,
     has_untold: AtomicBool,
     pub(crate) channel: Box<dyn Channel>,
-    gone: OnceLock<Gone>,
-    ended: AtomicBool,
+    pub(crate) fate: Fate,
     cleaned: AtomicBool,
     reclaimed: AtomicBool,
     /// Bells of our threads that sleep until the peer makes room: they are woken when it is gone.
@@ -182,8 +182,7 @@ impl MemoryLink {
             untold: Mutex::default(),
             has_untold: AtomicBool::new(false),
             channel,
-            gone: OnceLock::new(),
-            ended: AtomicBool::new(false),
+            fate: Fate::of(peer),
             cleaned: AtomicBool::new(false),
             reclaimed: AtomicBool::new(false),
             sleepers: Mutex::default(),
@@ -382,9 +381,16 @@ impl MemoryLink {
 
     /// Ends the link. The first reason counts.
     pub(crate) fn end(&self, how: Departure) {
-        let _ = self.gone.set(Gone::new(self.peer, how));
-        self.ended.store(true, Ordering::Release);
+        self.fate.end(how);
         self.slab_came.notify_all();
+    }
+
+    /// Gives all memory that no message is being written into back to the arena, as soon as the peer has read it.
+    pub(crate) fn close_streams(&self) {
+        let streams = core::mem::take(&mut *lock(&self.streams));
+        for stream in streams {
+            stream.close(self.peer, &self.their_returns);
+        }
     }
 
     /// A thread of ours is about to sleep until the peer makes room.
@@ -405,7 +411,7 @@ impl MemoryLink {
     /// Whether the peer is gone.
     #[inline]
     pub(crate) fn is_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+        self.fate.is_ended()
     }
 
     /// How many mailboxes, of either end, something is kept about.
@@ -416,11 +422,11 @@ impl MemoryLink {
 
     /// How the peer went.
     pub(crate) fn gone(&self) -> Option<Gone> {
-        self.gone.get().copied()
+        self.fate.gone()
     }
 
     pub(crate) fn gone_or_died(&self) -> PostError {
-        PostError::PeerGone(self.gone().unwrap_or(Gone::new(self.peer, Departure::Died)))
+        self.fate.gone_or(Departure::Died)
     }
 
     /// A slab of the peer. It was shown before its first block was sent, so it is known or about to be.

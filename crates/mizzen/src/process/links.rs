@@ -16,6 +16,15 @@ use crate::wait::{Crowd, Patience, Step, Until, spin};
 /// How long a thread that waits for memory sleeps at most before it looks again.
 const MEMORY_NAP: Duration = Duration::from_millis(1);
 
+/// The process as a poster sees it: what goes on around, and the memory for long messages.
+pub(crate) trait WithLinks: Progress {
+    /// The links through memory, and the memory for what goes over them.
+    fn links(&self) -> &Links;
+
+    /// This, as threads that wait see it.
+    fn progress(&self) -> &dyn Progress;
+}
+
 /// All links through memory of one process.
 #[derive(Debug)]
 pub(crate) struct Links {

@@ -4,6 +4,8 @@
 
 pub(crate) mod bells;
 pub(crate) mod channel;
+mod chunks;
+pub(crate) mod fate;
 mod handle;
 pub(crate) mod link;
 pub(crate) mod links;
@@ -27,7 +29,7 @@ use mizzen_shm::SegmentError;
 
 use self::bells::Bells;
 use self::link::{MemoryLink, News};
-use self::links::Links;
+use self::links::{Links, WithLinks};
 use self::mailboxes::Mailboxes;
 use self::names::{Courier, Names};
 use self::peers::Peers;
@@ -328,7 +330,7 @@ impl Process {
         self.crew.get_or_init(|| {
             let progress: Weak<dyn Progress> = self.weak.clone();
             let (bells, links) = (Arc::clone(&self.bells), Arc::clone(&self.links));
-            Crew::new(progress, bells, links, crate::tasks::places())
+            crate::tasks::workers(progress, bells, links)
         })
     }
 
@@ -384,8 +386,8 @@ impl Progress for Process {
         }
     }
 
-    fn links(&self) -> &Links {
-        &self.links
+    fn has_lanes(&self) -> bool {
+        !self.links.is_empty()
     }
 
     fn bells(&self) -> &Arc<Bells> {
@@ -399,11 +401,17 @@ impl Progress for Process {
     }
 }
 
-impl Control for Process {
+impl WithLinks for Process {
+    fn links(&self) -> &Links {
+        &self.links
+    }
+
     fn progress(&self) -> &dyn Progress {
         self
     }
+}
 
+impl Control for Process {
     fn mailboxes(&self) -> &Mailboxes {
         &self.mailboxes
     }

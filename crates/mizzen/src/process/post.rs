@@ -8,7 +8,7 @@ use mizzen_lane::{Producer, Refused, SHORT_MAX, SharedProducer, Watch};
 use zerocopy::IntoBytes;
 
 use super::link::{MemoryLink, Route};
-use super::progress::Progress;
+use super::links::WithLinks;
 use crate::error::PostError;
 use crate::memory::{Arena, Lent, LentBytes, LoanTicket, Purpose};
 use crate::message::{Encoded, Flags, Message, Single};
@@ -26,32 +26,32 @@ impl MemoryLink {
     /// Posts over the shared lane.
     pub(crate) fn post(
         &self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         route: &Route,
         message: &impl Encoded,
         until: Until,
     ) -> Result<(), PostError> {
         let len = message.len();
         if len <= SharedProducer::SHORT_MAX || len <= self.lane.ring().eager_max() {
-            return self.post_copied(progress, route, message, until);
+            return self.post_copied(around, route, message, until);
         }
-        self.post_long(progress, message, until, |bytes, kind| {
+        self.post_long(around, message, until, |bytes, kind| {
             let flags = message.flags().with(kind);
-            self.post_copied(progress, route, &Ticket { bytes, flags }, until)
+            self.post_copied(around, route, &Ticket { bytes, flags }, until)
         })
     }
 
     /// Takes a credit, then a place in the lane.
     fn post_copied(
         &self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         route: &Route,
         message: &impl Encoded,
         until: Until,
     ) -> Result<(), PostError> {
         self.check(&route.watch)?;
         if !take_credit(route) {
-            self.wait(progress, until, || take_credit(route), || route.is_closed())?;
+            self.wait(around, until, || take_credit(route), || route.is_closed())?;
         }
         let flags = message.flags();
         let attempt = || {
@@ -66,7 +66,7 @@ impl MemoryLink {
                 let mut outcome = Err(Refused::Full);
                 let mut tries = 0u32;
                 let waited = self.wait(
-                    progress,
+                    around,
                     until,
                     || {
                         tries += 1;
@@ -99,7 +99,7 @@ impl MemoryLink {
     /// Waits until `attempt` succeeds, draining our own lanes meanwhile: the peer may wait for us.
     fn wait(
         &self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         until: Until,
         mut attempt: impl FnMut() -> bool,
         closed: impl Fn() -> bool,
@@ -109,7 +109,7 @@ impl MemoryLink {
         let mut patience = Patience::until(until.deadline(), &crowd);
         let mut next_nap = FIRST_NAP;
         loop {
-            progress.pump_all();
+            around.pump_all();
             if attempt() {
                 return Ok(());
             }
@@ -126,7 +126,7 @@ impl MemoryLink {
             match patience.step() {
                 Step::Again => (),
                 Step::Sleep(nap) => {
-                    self.remark_full(progress, &mut patience);
+                    self.remark_full(around, &mut patience);
                     std::thread::sleep(nap.min(next_nap));
                     next_nap = (next_nap * 2).min(FULL_NAP);
                 }
@@ -135,13 +135,13 @@ impl MemoryLink {
         }
     }
 
-    fn remark_full(&self, progress: &dyn Progress, patience: &mut Patience<'_>) {
+    fn remark_full(&self, around: &dyn WithLinks, patience: &mut Patience<'_>) {
         if let Some(waited) = patience.remarkable() {
             let what = format!(
                 "for room in a mailbox at rank {} that nobody reads",
                 self.peer
             );
-            progress.remark(waited, &what);
+            around.remark(waited, &what);
         }
     }
 
@@ -149,18 +149,23 @@ impl MemoryLink {
     /// lent buffers, when it has been.
     pub(crate) fn post_long(
         &self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         message: &impl Encoded,
         until: Until,
         post: impl FnOnce(&[u8], Flags) -> Result<(), PostError>,
     ) -> Result<(), PostError> {
         if let Until::Forever = until {
             if !message.flags().has(Flags::LENT) {
-                return self.stream(progress, message, |ticket| post(ticket, Flags::STREAM));
+                return self.stream(around, message, |ticket| post(ticket, Flags::STREAM));
             }
         }
-        let links = progress.links();
-        let mut block = links.take_block(progress, message.len(), Purpose::LongMessage, until)?;
+        let links = around.links();
+        let mut block = links.take_block(
+            around.progress(),
+            message.len(),
+            Purpose::LongMessage,
+            until,
+        )?;
         block.fill(message);
         self.show_slab(&links.arena, block.slab())?;
         post(block.ticket().as_bytes(), Flags::LONG)?;
@@ -226,7 +231,7 @@ impl MemoryLink {
     #[inline]
     pub(crate) fn send(
         &self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         lane: &mut Producer,
         watch: &Watch,
         message: &impl Encoded,
@@ -238,14 +243,14 @@ impl MemoryLink {
                 let _ = self.call_quietly(watch);
                 Ok(())
             }
-            Err(refused) => self.send_slowly(progress, lane, watch, message, until, refused),
+            Err(refused) => self.send_slowly(around, lane, watch, message, until, refused),
         }
     }
 
     #[cold]
     fn send_slowly(
         &self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         lane: &mut Producer,
         watch: &Watch,
         message: &impl Encoded,
@@ -253,12 +258,12 @@ impl MemoryLink {
         refused: Refused,
     ) -> Result<(), PostError> {
         match refused {
-            Refused::TooLong => self.post_long(progress, message, until, |bytes, kind| {
+            Refused::TooLong => self.post_long(around, message, until, |bytes, kind| {
                 let flags = message.flags().with(kind);
-                self.send(progress, lane, watch, &Ticket { bytes, flags }, until)
+                self.send(around, lane, watch, &Ticket { bytes, flags }, until)
             }),
             Refused::Full => {
-                self.wait_for_room(progress, lane, watch, message, until)?;
+                self.wait_for_room(around, lane, watch, message, until)?;
                 self.call(watch);
                 Ok(())
             }
@@ -271,7 +276,7 @@ impl MemoryLink {
 
     fn wait_for_room(
         &self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         lane: &mut Producer,
         watch: &Watch,
         message: &impl Encoded,
@@ -293,17 +298,17 @@ impl MemoryLink {
                 }
             }
             self.check(watch)?;
-            progress.pump_all();
+            around.pump_all();
             spin(patience.quick_looks(), || false);
             match patience.step() {
                 Step::Again => (),
                 Step::Expired(_) => return Err(PostError::TimedOut { rank }),
                 Step::Sleep(nap) => {
-                    self.remark_full(progress, &mut patience);
+                    self.remark_full(around, &mut patience);
                     let ring = lane.ring().clone();
                     let mut sent = false;
                     let mut mine = 0;
-                    progress.bells().sleep(
+                    around.bells().sleep(
                         // Our own lanes want draining meanwhile.
                         nap.min(Duration::from_millis(20)),
                         |bell| {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bells::Bells;
-use super::links::Links;
 
 /// The process as those below it see it: what goes on around a thread that waits.
 pub(crate) trait Progress: Send + Sync {
@@ -20,8 +19,8 @@ pub(crate) trait Progress: Send + Sync {
     /// It no longer does. `AndSleeps`: so somebody else must look.
     fn remove_poller(&self, then: Then);
 
-    /// The links through memory, and the memory for what goes over them.
-    fn links(&self) -> &Links;
+    /// Whether anybody of this host is linked with us, so that lanes must be looked at.
+    fn has_lanes(&self) -> bool;
 
     /// The bells of this process's threads.
     fn bells(&self) -> &Arc<Bells>;

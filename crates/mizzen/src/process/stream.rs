@@ -12,11 +12,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mizzen_lane::Returns;
 use zerocopy::IntoBytes;
 
+use super::chunks::{Out, StreamOut};
 use super::link::MemoryLink;
-use super::progress::Progress;
+use super::links::WithLinks;
 use crate::error::{ArenaError, PostError};
 use crate::lock::lock;
 use crate::memory::{Arena, CHUNK, LentBytes, Manifest, Reserved};
@@ -35,27 +35,6 @@ const ROUND: usize = 8;
 /// How long to wait for the oldest of them before more are taken: what a receiver that keeps up needs for one.
 const LOOKS: u32 = 1500;
 
-/// The chunks of one sending thread at a time.
-#[derive(Debug, Default)]
-pub(crate) struct StreamOut {
-    /// Free chunks; the first has rested longest.
-    chunks: VecDeque<LentBytes>,
-    manifests: Vec<LentBytes>,
-    /// Messages at the receiver, the oldest first.
-    out: VecDeque<Out>,
-    /// The last of them is being written.
-    writing: bool,
-    /// What the arena has promised to it.
-    reserved: Reserved,
-}
-
-#[derive(Debug)]
-struct Out {
-    manifest: LentBytes,
-    /// In the order of the message.
-    chunks: VecDeque<LentBytes>,
-}
-
 /// Why writing ended early.
 enum Stop {
     /// The receiver does not want the rest.
@@ -67,38 +46,30 @@ impl MemoryLink {
     /// Sends a long message: announces it by `announce`, then writes it. Waits for memory as long as it takes.
     pub(crate) fn stream(
         &self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         message: &impl Encoded,
         announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
     ) -> Result<(), PostError> {
         let mut stream = lock(&self.streams).pop().unwrap_or_default();
-        let outcome = stream.send(progress, self, message, announce);
+        let outcome = stream.send(around, self, message, announce);
         stream.shrink(ROUND);
         // Under the lock: whoever ends the link closes what is here.
         let mut streams = lock(&self.streams);
-        if self.is_ended() || progress.links().arena.is_crowded() {
+        if self.is_ended() || around.links().arena.is_crowded() {
             drop(streams);
-            stream.close(self);
-            self.reclaim_late(&progress.links().arena);
+            stream.close(self.peer, &self.their_returns);
+            self.reclaim_late(&around.links().arena);
         } else {
             streams.push(stream);
         }
         outcome
-    }
-
-    /// Gives all memory that no message is being written into back to the arena, as soon as the peer has read it.
-    pub(crate) fn close_streams(&self) {
-        let streams = core::mem::take(&mut *lock(&self.streams));
-        for stream in streams {
-            stream.close(self);
-        }
     }
 }
 
 impl StreamOut {
     fn send(
         &mut self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         link: &MemoryLink,
         message: &impl Encoded,
         announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
@@ -108,9 +79,9 @@ impl StreamOut {
         if len > limit {
             return Err(ArenaError::TooLong { bytes: len, limit }.into());
         }
-        self.reserve(progress, link, len)?;
-        let outcome = self.send_reserved(progress, link, message, announce);
-        progress
+        self.reserve(around, link, len)?;
+        let outcome = self.send_reserved(around, link, message, announce);
+        around
             .links()
             .arena
             .unreserve(core::mem::take(&mut self.reserved));
@@ -119,7 +90,7 @@ impl StreamOut {
 
     fn reserve(
         &mut self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         link: &MemoryLink,
         len: usize,
     ) -> Result<(), PostError> {
@@ -131,7 +102,7 @@ impl StreamOut {
                 bytes: chunks * CHUNK + manifest.bytes,
                 blocks: chunks + manifest.blocks,
             };
-            if progress.links().arena.reserve(wanted) {
+            if around.links().arena.reserve(wanted) {
                 self.reserved = wanted;
                 return Ok(());
             }
@@ -141,21 +112,21 @@ impl StreamOut {
             if link.is_ended() {
                 return Err(link.gone_or_died());
             }
-            progress.links().wait_for_memory(progress, &mut nap);
+            around.links().wait_for_memory(around.progress(), &mut nap);
         }
     }
 
     fn send_reserved(
         &mut self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         link: &MemoryLink,
         message: &impl Encoded,
         announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
     ) -> Result<(), PostError> {
         let len = message.len();
         // What came back is collected when it is needed, and after the message is announced if that can be.
-        let block = self.take_manifest(progress, link, Manifest::bytes(len))?;
-        link.show_slab(&progress.links().arena, block.slab())?;
+        let block = self.take_manifest(around, link, Manifest::bytes(len))?;
+        link.show_slab(&around.links().arena, block.slab())?;
         let manifest = block.manifest(len);
         manifest.tell(0);
         let mut ticket = block.ticket();
@@ -172,7 +143,7 @@ impl StreamOut {
         }
         let mut writer = Writer {
             stream: self,
-            progress,
+            around,
             link,
             manifest: &manifest,
             filled: 0,
@@ -194,7 +165,7 @@ impl StreamOut {
 
     fn take_manifest(
         &mut self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         link: &MemoryLink,
         bytes: usize,
     ) -> Result<LentBytes, PostError> {
@@ -207,32 +178,24 @@ impl StreamOut {
             block.lend_again();
             return Ok(block);
         }
-        self.take_reserved(progress, bytes)
+        self.take_reserved(around, bytes)
     }
 
     /// A new block, out of what was promised.
     fn take_reserved(
         &mut self,
-        progress: &dyn Progress,
+        around: &dyn WithLinks,
         len: usize,
     ) -> Result<LentBytes, PostError> {
-        let held = progress
+        let held = around
             .links()
             .arena
             .take_reserved(&mut self.reserved, len)?;
-        Ok(LentBytes::new(
-            Arc::clone(&progress.links().arena),
-            held,
-            len,
-        ))
+        Ok(LentBytes::new(Arc::clone(&around.links().arena), held, len))
     }
 
     /// A chunk for the message that is being written, the last in `out`.
-    fn take_chunk(
-        &mut self,
-        progress: &dyn Progress,
-        link: &MemoryLink,
-    ) -> Result<LentBytes, Stop> {
+    fn take_chunk(&mut self, around: &dyn WithLinks, link: &MemoryLink) -> Result<LentBytes, Stop> {
         let returns = &link.their_returns;
         let enough = self.count() >= ROUND;
         if enough && self.chunks.is_empty() {
@@ -259,80 +222,17 @@ impl StreamOut {
                 return Ok(chunk);
             }
         }
-        let chunk = self.take_reserved(progress, CHUNK).map_err(Stop::Failed)?;
-        link.show_slab(&progress.links().arena, chunk.slab())
+        let chunk = self.take_reserved(around, CHUNK).map_err(Stop::Failed)?;
+        link.show_slab(&around.links().arena, chunk.slab())
             .map_err(Stop::Failed)?;
         Ok(chunk)
-    }
-
-    /// Chunks here and at the receiver.
-    fn count(&self) -> usize {
-        let out = self.out.iter().map(|out| out.chunks.len());
-        self.chunks.len() + out.sum::<usize>()
-    }
-
-    fn is_oldest_back(&self, returns: &Returns) -> bool {
-        self.out.front().is_some_and(|out| {
-            out.manifest.is_back(returns)
-                || out
-                    .chunks
-                    .front()
-                    .is_some_and(|chunk| chunk.is_back(returns))
-        })
-    }
-
-    /// Collects what the receiver gave back, as far as it did so in order.
-    fn reap(&mut self, returns: &Returns) {
-        while let Some(oldest) = self.out.front_mut() {
-            let is_done = oldest.manifest.is_back(returns);
-            while oldest
-                .chunks
-                .front()
-                .is_some_and(|chunk| is_done || chunk.is_back(returns))
-            {
-                self.chunks.extend(oldest.chunks.pop_front());
-            }
-            if !is_done || self.writing && self.out.len() == 1 {
-                return;
-            }
-            self.manifests
-                .extend(self.out.pop_front().map(|out| out.manifest));
-        }
-    }
-
-    /// Gives all free memory beyond `keep` chunks back to the arena.
-    fn shrink(&mut self, keep: usize) {
-        self.chunks.truncate(keep);
-        self.manifests.truncate(keep);
-    }
-
-    /// Leaves to the arena what the receiver may still read: it comes back with the manifest.
-    fn close(mut self, link: &MemoryLink) {
-        self.reap(&link.their_returns);
-        for out in self.out.drain(..) {
-            let chunks = out.chunks.into();
-            out.manifest
-                .hand_over_with(chunks, link.peer, link.their_returns.clone());
-        }
-    }
-}
-
-impl Drop for StreamOut {
-    /// What a receiver may still read is never given to others, also when a program panics in the middle.
-    fn drop(&mut self) {
-        for out in self.out.drain(..) {
-            out.manifest.leave();
-            for chunk in out.chunks {
-                chunk.leave();
-            }
-        }
     }
 }
 
 /// Writes one message.
 struct Writer<'a> {
     stream: &'a mut StreamOut,
-    progress: &'a dyn Progress,
+    around: &'a dyn WithLinks,
     link: &'a MemoryLink,
     manifest: &'a Manifest,
     filled: usize,
@@ -366,7 +266,7 @@ impl Writer<'_> {
     }
 
     fn begin_chunk(&mut self) -> Result<(), Stop> {
-        let chunk = self.stream.take_chunk(self.progress, self.link)?;
+        let chunk = self.stream.take_chunk(self.around, self.link)?;
         self.manifest.enter(self.filled / CHUNK, chunk.ticket());
         if let Some(out) = self.stream.out.back_mut() {
             out.chunks.push_back(chunk);

@@ -9,10 +9,11 @@ use mizzen_proto::wire::NameFrame;
 
 use super::bells::ring;
 use super::channel::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
+use super::fate::Fate;
 use super::link::{MemoryLink, Parts};
 use super::progress::Progress;
 use super::{Path, Process};
-use crate::error::PostError;
+use crate::error::{Departure, PostError};
 use crate::lock::lock;
 use crate::mailbox::LaneIn;
 use crate::memory::{Arena, Shared, SlabId};
@@ -36,13 +37,13 @@ impl Together {
 }
 
 impl Channel for Together {
-    fn open_lane(&self, link: &Arc<MemoryLink>, mailbox: MailboxId) -> Result<OpenLane, PostError> {
-        let closed = || PostError::Closed {
-            rank: link.peer.rank,
-        };
-        let other = self.other.upgrade().ok_or_else(|| link.gone_or_died())?;
+    fn open_lane(&self, peer: &Fate, mailbox: MailboxId) -> Result<OpenLane, PostError> {
+        let rank = peer.peer.rank;
+        let closed = || PostError::Closed { rank };
+        let gone = || peer.gone_or(Departure::Died);
+        let other = self.other.upgrade().ok_or_else(gone)?;
         let core = other.mailboxes.get(mailbox).ok_or_else(closed)?;
-        let (_, theirs) = self.their_link().ok_or_else(|| link.gone_or_died())?;
+        let (_, theirs) = self.their_link().ok_or_else(gone)?;
         let ring_of_lane = Ring::heap(SENDER_LANE);
         let bells = self.bells.clone();
         let consumer = ring_of_lane

@@ -14,7 +14,7 @@ use super::request::{Asked, Request};
 use super::session::Session;
 use super::wire::Kind;
 use crate::error::Gone;
-use crate::tasks::{Crew, Seat, catch_panics, with_seat};
+use crate::tasks::{Crew, catch_panics, step_aside};
 
 /// What carries out calls.
 pub(super) trait Handler: Send + Sync {
@@ -39,7 +39,7 @@ thread_local! {
 #[must_use]
 pub fn is_cancelled() -> bool {
     // Whoever asks this takes long: let another worker look for what comes, also for the news that this asks for.
-    with_seat(|seat| seat.into_iter().for_each(Seat::step_aside));
+    step_aside();
     CURRENT.with_borrow(|current| {
         let current = current.as_ref();
         current.is_some_and(|(session, call)| session.is_cancelled(*call))

@@ -22,7 +22,7 @@ use crate::lock::{lock, try_lock};
 use crate::mailbox::{Mailbox, Next};
 use crate::process::Handle;
 use crate::rank::{ProcessId, Rank};
-use crate::tasks::{Pace, Seat, Source};
+use crate::tasks::{Pace, Source, Worker};
 
 /// A service of this process, from [`Deck::serve`](crate::Deck::serve) and its kin. It is served until this is dropped: keep it.
 #[must_use = "the service ends when this is dropped"]
@@ -289,7 +289,7 @@ impl Served {
 
 impl Source for Served {
     #[inline]
-    fn look(&self, seat: &Seat) -> bool {
+    fn look(&self, worker: &dyn Worker) -> bool {
         let Some(mut desk) = try_lock(&self.desk) else {
             return false;
         };
@@ -306,7 +306,7 @@ impl Source for Served {
             }
         };
         if self.pace.is_slow() {
-            seat.step_aside();
+            worker.step_aside();
         }
         // What the program's types do while they are read or written may panic, too: that costs the call, not the worker.
         let _ = catch_unwind(AssertUnwindSafe(|| {

@@ -4,13 +4,13 @@ use core::fmt;
 use core::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, Weak};
+use std::thread::Thread;
 
 use async_task::Runnable;
 use crossbeam_deque::{Injector, Steal};
 
 use super::source::{Awaited, Source};
 use super::task::Task;
-use super::worker::{Parked, Seat};
 use crate::lock::lock;
 use crate::mailbox::Core;
 use crate::process::bells::Bells;
@@ -34,6 +34,7 @@ const MAX_THREADS: usize = 1024;
 pub(crate) struct Crew {
     progress: Weak<dyn Progress>,
     pub(super) bells: Arc<Bells>,
+    start: StartWorker,
     places: usize,
     queue: Injector<Runnable>,
     sources: Mutex<Vec<Arc<dyn Source>>>,
@@ -49,6 +50,9 @@ pub(crate) struct Crew {
     stopped: AtomicBool,
 }
 
+/// Starts a worker, which is above us.
+pub(super) type StartWorker = fn(&Arc<Crew>, Arc<dyn Progress>) -> std::io::Result<()>;
+
 #[derive(Default)]
 struct Roster {
     /// Threads that work or look for work.
@@ -58,17 +62,49 @@ struct Roster {
     parked: Vec<Arc<Parked>>,
 }
 
+/// How a parked worker is called.
+pub(super) struct Parked {
+    thread: Thread,
+    called: AtomicBool,
+}
+
+impl Parked {
+    /// For the calling thread.
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            thread: std::thread::current(),
+            called: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether it was called, since this was last asked.
+    pub(super) fn was_called(&self) -> bool {
+        self.called.swap(false, Ordering::Acquire)
+    }
+
+    pub(super) fn is_called(&self) -> bool {
+        self.called.load(Ordering::Acquire)
+    }
+
+    fn call(&self) {
+        self.called.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
 impl Crew {
-    pub(crate) fn new(
+    pub(super) fn new(
         progress: Weak<dyn Progress>,
         bells: Arc<Bells>,
         links: Arc<Links>,
         places: usize,
+        start: StartWorker,
     ) -> Arc<Self> {
         let awaited = Arc::new(Awaited::new(links));
         Arc::new(Self {
             progress,
             bells,
+            start,
             places: places.max(1),
             queue: Injector::new(),
             sources: Mutex::new(vec![Arc::clone(&awaited) as Arc<dyn Source>]),
@@ -192,7 +228,7 @@ impl Crew {
                 return;
             };
             // Without a thread the others do the work, if there are any; the next call tries again.
-            if Seat::start(self, progress).is_ok() {
+            if (self.start)(self, progress).is_ok() {
                 roster.threads += 1;
                 roster.working += 1;
             }

@@ -22,12 +22,28 @@ mod source;
 mod task;
 mod worker;
 
+use std::sync::{Arc, Weak};
+
 pub(crate) use crew::Crew;
 pub(crate) use pace::Pace;
-pub(crate) use source::Source;
+pub(crate) use source::{Source, Worker};
 pub use task::Task;
 pub(crate) use task::catch_panics;
-pub(crate) use worker::{Seat, with_seat};
+use worker::Seat;
+pub(crate) use worker::{step_aside, with_seat};
+
+use crate::process::bells::Bells;
+use crate::process::links::Links;
+use crate::process::progress::Progress;
+
+/// The workers of a process; they start when there is work.
+pub(crate) fn workers(
+    progress: Weak<dyn Progress>,
+    bells: Arc<Bells>,
+    links: Arc<Links>,
+) -> Arc<Crew> {
+    Crew::new(progress, bells, links, places(), Seat::start)
+}
 
 /// The variable that says how many workers a process has.
 const WORKERS: &str = "MIZZEN_WORKERS";

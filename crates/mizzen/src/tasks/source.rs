@@ -3,15 +3,24 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::Seat;
 use crate::lock::{lock, try_lock};
 use crate::mailbox::{Core, Looker};
 use crate::process::links::Links;
+use crate::process::progress::Progress;
+
+/// The worker that looks.
+pub(crate) trait Worker {
+    /// What comes next takes long: another worker shall watch.
+    fn step_aside(&self);
+
+    /// What goes on around the worker.
+    fn progress(&self) -> &dyn Progress;
+}
 
 /// Something that workers look at. All of them may, at the same time.
 pub(crate) trait Source: Send + Sync {
     /// Takes one thing, if there is one, and does it.
-    fn look(&self, seat: &Seat) -> bool;
+    fn look(&self, worker: &dyn Worker) -> bool;
 
     /// A quick look: whether there is something to take.
     fn is_likely(&self) -> bool;
@@ -57,11 +66,11 @@ impl Awaited {
 }
 
 impl Source for Awaited {
-    fn look(&self, seat: &Seat) -> bool {
+    fn look(&self, worker: &dyn Worker) -> bool {
         if self.is_empty() {
             return false;
         }
-        seat.progress().poll_networks();
+        worker.progress().poll_networks();
         let Some(mut cores) = try_lock(&self.cores) else {
             return false;
         };

@@ -2,11 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::Thread;
 use std::time::Duration;
 
-use super::{Crew, Source};
+use super::crew::{Crew, Parked};
+use super::source::{Source, Worker};
 use crate::blocking::{Place, set_place};
 use crate::process::progress::{Progress, Then};
 use crate::wait::{Crowd, Patience, Step, spin};
@@ -30,19 +29,6 @@ pub(crate) struct Seat {
     next_source: Cell<usize>,
 }
 
-/// How a parked worker is called.
-pub(super) struct Parked {
-    thread: Thread,
-    called: AtomicBool,
-}
-
-impl Parked {
-    pub(super) fn call(&self) {
-        self.called.store(true, Ordering::Release);
-        self.thread.unpark();
-    }
-}
-
 thread_local! {
     static SEAT: RefCell<Option<std::rc::Rc<Seat>>> = const { RefCell::new(None) };
 }
@@ -51,6 +37,24 @@ thread_local! {
 pub(crate) fn with_seat<T>(use_it: impl FnOnce(Option<&Seat>) -> T) -> T {
     let seat = SEAT.with_borrow(Clone::clone);
     use_it(seat.as_deref())
+}
+
+/// What comes next takes long: if the calling thread is a worker, another shall watch.
+pub(crate) fn step_aside() {
+    with_seat(|seat| seat.into_iter().for_each(Worker::step_aside));
+}
+
+impl Worker for Seat {
+    fn step_aside(&self) {
+        if self.watches.replace(false) {
+            self.stop_polling();
+            self.crew.stop_watching();
+        }
+    }
+
+    fn progress(&self) -> &dyn Progress {
+        &*self.progress
+    }
 }
 
 impl Place for Seat {
@@ -76,14 +80,10 @@ impl Seat {
         std::thread::Builder::new()
             .name("mizzen-worker".into())
             .spawn(move || {
-                let parked = Parked {
-                    thread: std::thread::current(),
-                    called: AtomicBool::new(false),
-                };
                 let seat = std::rc::Rc::new(Self {
                     crew,
                     progress,
-                    parked: Arc::new(parked),
+                    parked: Parked::new(),
                     watches: Cell::new(false),
                     away: Cell::new(false),
                     polls: Cell::new(false),
@@ -102,19 +102,6 @@ impl Seat {
 
     pub(crate) fn crew(&self) -> &Arc<Crew> {
         &self.crew
-    }
-
-    /// What goes on around the worker.
-    pub(super) fn progress(&self) -> &dyn Progress {
-        &*self.progress
-    }
-
-    /// What comes next takes long: another worker shall watch.
-    pub(crate) fn step_aside(&self) {
-        if self.watches.replace(false) {
-            self.stop_polling();
-            self.crew.stop_watching();
-        }
     }
 
     fn start_polling(&self) {
@@ -248,12 +235,11 @@ impl Seat {
         // What came after the last look is seen to by the watcher; if there is none, by whom it calls.
         self.crew.call_somebody();
         loop {
-            if self.parked.called.swap(false, Ordering::Acquire) {
+            if self.parked.was_called() {
                 return true;
             }
             std::thread::park_timeout(IDLE_END);
-            let is_called = self.parked.called.load(Ordering::Acquire);
-            if !is_called && self.crew.unpark_to_end(&self.parked) {
+            if !self.parked.is_called() && self.crew.unpark_to_end(&self.parked) {
                 self.crew.end_thread();
                 return false;
             }
