@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 use mizzen_proto::id::StreamId;
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::endpoint::Endpoint;
 use crate::error::{PostError, UnpackError};
+use crate::incoming::Incoming;
+use crate::link::{MemoryLink, Route};
 use crate::memory::Lent;
-use crate::message::{Incoming, Message, Outgoing, Single};
+use crate::message::{Message, Outgoing, Single};
 use crate::net::NetLink;
+use crate::peers::Path;
 use crate::plain::Plain;
-use crate::process::link::{MemoryLink, Route};
-use crate::process::{Handle, Path, Process};
 use crate::rank::{Address, MailboxId, ProcessId, Rank};
 use crate::sender::Sender;
 use crate::wait::Until;
@@ -24,7 +26,7 @@ use crate::wait::Until;
 /// when it is first used. Messages that one thread posts to one mailbox arrive in order.
 #[derive(Clone)]
 pub struct MailboxRef {
-    process: Handle,
+    process: Endpoint,
     address: Address,
     /// The path, once it was used.
     opened: OnceLock<Opened>,
@@ -40,7 +42,9 @@ enum Opened {
 }
 
 impl MailboxRef {
-    pub(crate) fn new(process: Handle, address: Address) -> Self {
+    /// The address as this process uses it.
+    #[must_use]
+    pub fn new(process: Endpoint, address: Address) -> Self {
         Self {
             process,
             address,
@@ -145,25 +149,30 @@ impl MailboxRef {
         }
     }
 
-    pub(crate) fn full_address(&self) -> Address {
+    /// The address itself, without the process that uses it.
+    #[must_use]
+    pub fn full_address(&self) -> Address {
         self.address
     }
 
     /// The address as it is packed into messages.
-    pub(crate) fn to_bytes(&self) -> [u8; 16] {
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.address.process.to_u64().to_le_bytes());
         bytes[8..].copy_from_slice(&self.address.mailbox.0.to_le_bytes());
         bytes
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8], process: Arc<Process>) -> Option<Self> {
+    /// The address that was packed so, for use by `process`. `None` if it is none of this job.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8], process: &Endpoint) -> Option<Self> {
         let (owner, mailbox) = bytes.split_first_chunk::<8>()?;
         let mailbox = u64::from_le_bytes(mailbox.try_into().ok()?);
         let owner = ProcessId::from_u64(u64::from_le_bytes(*owner));
-        (owner.rank.0 < process.size).then(|| {
+        (owner.rank.0 < process.size()).then(|| {
             Self::new(
-                Handle::new(process),
+                process.clone(),
                 Address {
                     process: owner,
                     mailbox: MailboxId(mailbox),
@@ -257,9 +266,9 @@ impl Incoming<'_> {
     ///
     /// [`UnpackError`] if the piece is not an address.
     pub fn unpack_mailbox(&mut self) -> Result<MailboxRef, UnpackError> {
-        let process = Arc::clone(&self.process);
+        let process = Endpoint::new(Arc::clone(&self.process));
         self.with_piece(|bytes| {
-            MailboxRef::from_bytes(bytes, process).ok_or(UnpackError::NotAMailbox)
+            MailboxRef::from_bytes(bytes, &process).ok_or(UnpackError::NotAMailbox)
         })
     }
 }

@@ -34,7 +34,7 @@ fn bell(bells: &Region, number: u32) -> Option<Bell> {
 
 /// The bells of one process, which its peers raise.
 #[derive(Debug)]
-pub(crate) struct Bells {
+pub struct Bells {
     pub(crate) shared: Shared,
     free: Mutex<FreeNumbers>,
 }

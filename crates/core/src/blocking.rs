@@ -25,7 +25,7 @@ pub(crate) fn set_place(place: Option<Rc<dyn Place>>) {
 }
 
 /// Does something that blocks. If the calling thread has a place, another takes it meanwhile.
-pub(crate) fn without_place<T>(blocks: impl FnOnce() -> T) -> T {
+pub fn without_place<T>(blocks: impl FnOnce() -> T) -> T {
     let place = PLACE.with_borrow(Clone::clone);
     // Whoever waits inside of a wait has given its place away already.
     let Some(place) = place.filter(|place| place.leave()) else {

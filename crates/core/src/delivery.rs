@@ -9,9 +9,9 @@ use std::task::Waker;
 use mizzen_lane::{Consumer, Peek, Watch};
 
 use crate::error::Gone;
+use crate::link::{Account as LaneAccount, MemoryLink};
 use crate::lock::lock;
 use crate::message::{Flags, Payload};
-use crate::process::link::{Account as LaneAccount, MemoryLink};
 use crate::rank::{MailboxId, ProcessId, Rank};
 
 /// A mailbox as others see it.

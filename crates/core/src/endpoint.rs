@@ -1,30 +1,138 @@
-//! What the user's objects hold of a process: when the last of them is dropped, the process leaves its job.
+//! A process's place in its job, as its user and its services hold it.
 
+use core::fmt;
 use core::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use super::Process;
-use crate::error::Departure;
+use crate::error::{ArenaError, BindError, Departure, FetchError};
+use crate::memory::Lent;
+use crate::plain::Plain;
+use crate::process::Process;
+use crate::rank::{Address, ProcessId};
+use crate::wait::Until;
+use crate::workers::Crew;
 
-/// A reference of the user's. Threads of the runtime hold plain references, which do not keep the process in the job.
-#[derive(Debug)]
-pub(crate) struct Handle(Arc<Process>);
+/// A process's place in its job: its mailboxes, its names, its memory, its workers. When the last reference of the user's is
+/// dropped, the process leaves. (Threads of the runtime hold plain references, which do not keep it in the job.)
+///
+/// Programs use `mizzen::Deck`, which is this and the services.
+pub struct Endpoint(Arc<Process>);
 
-impl Handle {
+/// An [`Endpoint`] that does not keep the process in its job.
+#[derive(Clone, Debug)]
+pub struct WeakEndpoint(Weak<Process>);
+
+impl Endpoint {
     pub(crate) fn new(process: Arc<Process>) -> Self {
         process.handles.fetch_add(1, Ordering::Relaxed);
         Self(process)
     }
+
+    /// Which life of which rank this process is.
+    #[must_use]
+    pub fn id(&self) -> ProcessId {
+        self.0.id
+    }
+
+    /// Number of processes in the job.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.0.size
+    }
+
+    /// The host this process runs on, as the launcher calls it.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.0.host
+    }
+
+    /// Whether a launcher started this job. If not, it is a job of one.
+    #[must_use]
+    pub fn is_launched(&self) -> bool {
+        self.0.neighbours.is_launched()
+    }
+
+    /// Binds a name to one of our mailboxes.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError::Taken`] if the name means another mailbox.
+    pub fn bind(&self, name: &str, address: Address) -> Result<(), BindError> {
+        self.0.bind(name, address)
+    }
+
+    /// Whether this process bound the name.
+    #[must_use]
+    pub fn has_bound(&self, name: &str) -> bool {
+        self.0.has_bound(name)
+    }
+
+    /// Frees a name that means one of our mailboxes.
+    pub fn unbind(&self, name: &str, address: Address) {
+        self.0.unbind(name, address);
+    }
+
+    /// What `name` means, waiting until someone binds it, for ever if no time is given.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError::Unbound`] if nobody did in time.
+    pub fn fetch(&self, name: &str, patience: Option<Duration>) -> Result<Address, FetchError> {
+        self.0.fetch(name, patience)
+    }
+
+    /// Whether a life of a rank is known to be gone.
+    #[must_use]
+    pub fn is_life_gone(&self, life: ProcessId) -> bool {
+        self.0.peers.is_life_gone(life)
+    }
+
+    /// A buffer of `count` values in this process's arena, which are whatever was there before. Waits while receivers hold all
+    /// of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ArenaError::TooLong`] if no arena can hold it, or the system has no memory.
+    pub fn lend_unzeroed<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
+        self.0.links.lend(&*self.0, count, Until::Forever)
+    }
+
+    /// Bytes of memory that this process holds for lent buffers and long messages.
+    #[must_use]
+    pub fn arena_bytes(&self) -> usize {
+        self.0.links.arena.bytes()
+    }
+
+    /// The workers of this process; they start when there is work.
+    #[must_use]
+    pub fn crew(&self) -> &Arc<Crew> {
+        self.0.crew()
+    }
+
+    /// The same, not keeping the process in its job.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakEndpoint {
+        WeakEndpoint(Arc::downgrade(&self.0))
+    }
 }
 
-impl Clone for Handle {
+impl WeakEndpoint {
+    /// The endpoint, if the process is still there.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Endpoint> {
+        self.0.upgrade().map(Endpoint::new)
+    }
+}
+
+impl Clone for Endpoint {
     fn clone(&self) -> Self {
         Self::new(Arc::clone(&self.0))
     }
 }
 
-impl Deref for Handle {
+impl Deref for Endpoint {
     type Target = Arc<Process>;
 
     fn deref(&self) -> &Arc<Process> {
@@ -32,7 +140,7 @@ impl Deref for Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for Endpoint {
     fn drop(&mut self) {
         if self.0.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
             let dying = std::thread::panicking();
@@ -42,5 +150,11 @@ impl Drop for Handle {
                 Departure::Left
             });
         }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Endpoint").field(&self.0.id).finish()
     }
 }

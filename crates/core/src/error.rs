@@ -34,18 +34,24 @@ pub enum Error {
     /// Lending a buffer.
     #[error(transparent)]
     Arena(#[from] ArenaError),
-    /// Calling a service.
-    #[error(transparent)]
-    Call(#[from] crate::rpc::CallError),
-    /// A map over all processes.
-    #[error(transparent)]
-    Pool(#[from] crate::pool::PoolError),
-    /// A mobile task.
-    #[error(transparent)]
-    Journey(#[from] crate::mobile::JourneyError),
+    /// Something of a service, such as a call: [`service`](Self::service) finds out what.
+    #[error("{0}")]
+    Service(Box<dyn ServiceError>),
     /// An error of the program itself.
     #[error("{0}")]
     Program(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// An error of a service that is built on this crate.
+pub trait ServiceError: std::error::Error + Send + Sync + 'static {
+    /// The largest thing it affects.
+    fn scope(&self) -> Scope;
+
+    /// The process whose loss caused it.
+    fn lost(&self) -> Option<Rank>;
+
+    /// The error itself, to find out which it is.
+    fn as_any(&self) -> &(dyn core::any::Any + Send + Sync);
 }
 
 impl fmt::Debug for Error {
@@ -86,8 +92,26 @@ impl Error {
             | Self::Retrieve(RetrieveError::PeerGone(_))
             | Self::Fetch(FetchError::HolderGone { .. })
             | Self::Bind(BindError::HolderGone { .. }) => Scope::Peer,
-            Self::Call(error) if error.lost().is_some() => Scope::Peer,
+            Self::Service(error) => error.scope(),
             _ => Scope::Message,
+        }
+    }
+
+    /// The error of a service, if it is one of this type.
+    ///
+    /// ```
+    /// use mizzen::{CallError, Error};
+    ///
+    /// fn is_timeout(error: &Error) -> bool {
+    ///     matches!(error.service(), Some(CallError::TimedOut { .. }))
+    /// }
+    /// # let _ = is_timeout;
+    /// ```
+    #[must_use]
+    pub fn service<E: ServiceError>(&self) -> Option<&E> {
+        match self {
+            Self::Service(error) => error.as_any().downcast_ref(),
+            _ => None,
         }
     }
 
@@ -99,7 +123,7 @@ impl Error {
             | Self::Retrieve(RetrieveError::PeerGone(gone)) => Some(gone.rank()),
             Self::Fetch(FetchError::HolderGone { gone, .. })
             | Self::Bind(BindError::HolderGone { gone, .. }) => Some(gone.rank()),
-            Self::Call(error) => error.lost(),
+            Self::Service(error) => error.lost(),
             _ => None,
         }
     }
@@ -126,7 +150,9 @@ pub enum Departure {
 }
 
 impl Gone {
-    pub(crate) fn new(process: ProcessId, how: Departure) -> Self {
+    /// `process` went like this.
+    #[must_use]
+    pub fn new(process: ProcessId, how: Departure) -> Self {
         Self { process, how }
     }
 
@@ -394,7 +420,9 @@ pub enum PostError {
 }
 
 impl PostError {
-    pub(crate) fn encode(error: postcard::Error) -> Self {
+    /// The value refused to be serialised.
+    #[must_use]
+    pub fn encode(error: postcard::Error) -> Self {
         Self::Encode(error.to_string())
     }
 }
@@ -485,7 +513,9 @@ pub enum UnpackError {
 }
 
 impl UnpackError {
-    pub(crate) fn decode(error: postcard::Error) -> Self {
+    /// The bytes are not a value of the type.
+    #[must_use]
+    pub fn decode(error: postcard::Error) -> Self {
         Self::Decode(error.to_string())
     }
 }

@@ -5,17 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mizzen_lane::{Producer, Region, Returns, Ring, SHORT_MAX, Shape, SharedProducer};
 
-use crate::deck::Deck;
+use crate::bells::BELL_BYTES;
+use crate::delivery::LaneIn;
+use crate::endpoint::Endpoint;
 use crate::error::{Departure, RetrieveError, UnpackError};
 use crate::host::{self, Alone};
-use crate::mailbox::{LaneIn, Mailbox};
+use crate::incoming::Incoming;
+use crate::link::{MemoryLink, Parts};
+use crate::mailbox::Mailbox;
 use crate::memory::{Arena, Memory, SlabId};
-use crate::message::{Flags, Incoming, Payload};
-use crate::process::bells::BELL_BYTES;
-use crate::process::link::{MemoryLink, Parts};
-use crate::process::together::unreachable;
-use crate::process::{Handle, Path, Process};
+use crate::message::{Flags, Payload};
+use crate::peers::Path;
+use crate::process::Process;
 use crate::rank::{Incarnation, ProcessId, Rank, WATCH_BYTES};
+use crate::together::unreachable;
 
 /// Reads a packet between two processes of a host.
 ///
@@ -54,7 +57,7 @@ pub struct Victim {
     bells: Region,
     slabs: [Region; 2],
     watches: Region,
-    _deck: Deck,
+    _endpoint: Endpoint,
 }
 
 const PEER: ProcessId = ProcessId::new(Rank(1), Incarnation(0));
@@ -74,8 +77,8 @@ impl Victim {
         let me = ProcessId::new(Rank(0), Incarnation(0));
         let process = Process::new(me, 2, "local".into(), Memory::Heap, Box::new(Alone))
             .expect("heap memory");
-        let deck = Deck::new(Handle::new(Arc::clone(&process)));
-        let mailbox = deck.mailbox().expect("the first mailbox");
+        let endpoint = Endpoint::new(Arc::clone(&process));
+        let mailbox = Mailbox::open_in(&endpoint).expect("the first mailbox");
         let core = process.mailboxes.all().remove(0);
         let shared = Ring::heap(LANE);
         let watches = Region::heap(WATCH_BYTES);
@@ -111,7 +114,7 @@ impl Victim {
             slabs,
             watches,
             process,
-            _deck: deck,
+            _endpoint: endpoint,
         };
         victim.open_lane();
         victim
@@ -204,7 +207,7 @@ impl core::fmt::Debug for Victim {
 
 fn calling(bells: &Region) -> impl Fn(u32) + Send + Sync + use<> {
     let bells = bells.clone();
-    move |bell| crate::process::bells::ring(&bells, bell)
+    move |bell| crate::bells::ring(&bells, bell)
 }
 
 /// Smaller than real ones: they are made anew for each input, and soon full.

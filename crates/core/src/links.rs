@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use mizzen_lane::{Region, Returns};
 
-use super::link::MemoryLink;
-use super::progress::Progress;
 use crate::error::ArenaError;
+use crate::link::MemoryLink;
 use crate::memory::{Arena, Lent, LentBytes, Purpose};
 use crate::plain::Plain;
+use crate::progress::Progress;
 use crate::wait::{Crowd, Patience, Step, Until, spin};
 
 /// How long a thread that waits for memory sleeps at most before it looks again.

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use mizzen_identity::{Authority, Credentials, Identity};
 use mizzen_proto::boot::Network;
 
-use crate::deck::Deck;
+use crate::endpoint::Endpoint;
 use crate::error::{Departure, Error, Gone, JoinError, ReachError, Result};
 use crate::memory::Memory;
 use crate::net::{Control, attach};
-use crate::process::together::link_together;
-use crate::process::{Handle, Neighbours, Path, Process};
+use crate::peers::Path;
+use crate::process::{Neighbours, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::together::link_together;
 
 /// Runs a job of `size` ranks as threads of this process and returns what each rank returned.
 ///
@@ -34,7 +35,7 @@ use crate::rank::{Incarnation, ProcessId, Rank};
 /// # Panics
 ///
 /// If a rank panics, or if `size` is 0.
-pub fn local<T: Send>(size: u32, body: impl Fn(Deck) -> Result<T> + Sync) -> Result<Vec<T>> {
+pub fn local<T: Send>(size: u32, body: impl Fn(Endpoint) -> Result<T> + Sync) -> Result<Vec<T>> {
     assert!(size > 0, "a job has at least one rank");
     let universe = Arc::new(Universe {
         places: RwLock::default(),
@@ -50,7 +51,7 @@ pub fn local<T: Send>(size: u32, body: impl Fn(Deck) -> Result<T> + Sync) -> Res
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .push(Arc::downgrade(&process));
-        decks.push(Deck::new(Handle::new(process)));
+        decks.push(Endpoint::new(process));
     }
     run_ranks(decks, body, |gone| universe.tell_all(gone))
 }
@@ -67,7 +68,7 @@ pub fn local<T: Send>(size: u32, body: impl Fn(Deck) -> Result<T> + Sync) -> Res
 #[doc(hidden)]
 pub fn local_over_tcp<T: Send>(
     size: u32,
-    body: impl Fn(Deck) -> Result<T> + Sync,
+    body: impl Fn(Endpoint) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     assert!(size > 0, "a job has at least one rank");
     let locators = Arc::new(OnceLock::new());
@@ -87,7 +88,7 @@ pub fn local_over_tcp<T: Send>(
         all.push(networks.locator());
         let _ = process.networks.set(networks);
         places.push(place);
-        decks.push(Deck::new(Handle::new(process)));
+        decks.push(Endpoint::new(process));
     }
     let _ = locators.set(all);
     run_ranks(decks, body, |gone| {
@@ -118,13 +119,13 @@ const JOB: [u8; 16] = [0; 16];
 
 /// Runs each rank in a thread. A rank that fails is told to the others with `tell`.
 fn run_ranks<T: Send>(
-    decks: Vec<Deck>,
-    body: impl Fn(Deck) -> Result<T> + Sync,
+    decks: Vec<Endpoint>,
+    body: impl Fn(Endpoint) -> Result<T> + Sync,
     tell: impl Fn(Gone) + Sync,
 ) -> Result<Vec<T>> {
     let first = Mutex::new(None);
-    let run = |deck: Deck| {
-        let id = deck.process.id;
+    let run = |deck: Endpoint| {
+        let id = deck.id();
         let failure = match catch_unwind(AssertUnwindSafe(|| body(deck))) {
             Ok(Ok(value)) => return Some(value),
             Ok(Err(error)) => Failure::Error(error),

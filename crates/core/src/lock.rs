@@ -8,12 +8,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use crate::blocking::without_place;
 
 /// Takes a lock.
-pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes a lock unless another thread has it.
-pub(crate) fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+pub fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -22,6 +22,6 @@ pub(crate) fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>>
 }
 
 /// Takes a lock for which others may wait for long, because they post with it. A worker gives its place away meanwhile.
-pub(crate) fn lock_patiently<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock_patiently<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     try_lock(mutex).unwrap_or_else(|| without_place(|| lock(mutex)))
 }

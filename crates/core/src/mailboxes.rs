@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 use mizzen_lane::{Call, Watch, call_after_publish};
 use mizzen_shm::{SegmentError, barrier};
 
-use super::bells::Bells;
+use crate::bells::Bells;
+use crate::delivery::Core;
 use crate::error::{Gone, MailboxError};
-use crate::mailbox::Core;
 use crate::memory::{Memory, Shared};
 use crate::rank::{MAX_MAILBOXES, MailboxId, WATCH_BYTES, mailbox_id, slot_of};
 

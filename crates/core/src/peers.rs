@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use mizzen_proto::wire::NameFrame;
 
-use super::link::MemoryLink;
 use crate::error::{Departure, Gone, ReachError};
+use crate::link::MemoryLink;
 use crate::net::NetLink;
 use crate::rank::{Incarnation, ProcessId, Rank};
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use mizzen_lane::{Producer, Refused, SHORT_MAX, SharedProducer, Watch};
 use zerocopy::IntoBytes;
 
-use super::link::{MemoryLink, Route};
-use super::links::WithLinks;
 use crate::error::PostError;
+use crate::link::{MemoryLink, Route};
+use crate::links::WithLinks;
 use crate::memory::{Arena, Lent, LentBytes, LoanTicket, Purpose};
 use crate::message::{Encoded, Flags, Message, Single};
 use crate::plain::Plain;
@@ -18,7 +18,7 @@ use crate::wait::{Crowd, Patience, Step, Until, spin};
 /// How long a poster sleeps between looks at a full lane: the receiver does not know who waits for a shared lane.
 const FULL_NAP: Duration = Duration::from_millis(1);
 /// The first such nap. Most receivers that read at all have made room by then.
-pub(super) const FIRST_NAP: Duration = Duration::from_micros(20);
+pub(crate) const FIRST_NAP: Duration = Duration::from_micros(20);
 /// How often a receiver that does not drain its lane is reminded through its control channel.
 const REMIND_EVERY: u32 = 64;
 
@@ -175,7 +175,7 @@ impl MemoryLink {
     }
 
     /// What was handed over to a process that had died meanwhile is ours again.
-    pub(super) fn reclaim_late(&self, arena: &Arena) {
+    pub(crate) fn reclaim_late(&self, arena: &Arena) {
         if self.is_reclaimed() {
             arena.reclaim(self.peer);
         }

@@ -2,22 +2,6 @@
 //!
 //! A rank of a local job (`mizzen::local`) is such a place too; its peers are other places in the same OS process.
 
-pub(crate) mod bells;
-pub(crate) mod channel;
-mod chunks;
-pub(crate) mod fate;
-mod handle;
-pub(crate) mod link;
-pub(crate) mod links;
-pub(crate) mod mailboxes;
-mod names;
-mod peers;
-mod post;
-pub(crate) mod progress;
-mod pump;
-mod stream;
-pub(crate) mod together;
-
 use core::fmt;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,29 +11,26 @@ use std::time::Duration;
 use mizzen_proto::wire::NameFrame;
 use mizzen_shm::SegmentError;
 
-use self::bells::Bells;
-use self::link::{MemoryLink, News};
-use self::links::{Links, WithLinks};
-use self::mailboxes::Mailboxes;
-use self::names::{Courier, Names};
-use self::peers::Peers;
-use self::progress::{Progress, Then};
+use crate::bells::Bells;
 use crate::error::{BindError, Departure, FetchError, Gone, ReachError};
+use crate::link::{MemoryLink, News};
+use crate::links::{Links, WithLinks};
 use crate::lock::lock;
+use crate::mailboxes::Mailboxes;
 use crate::memory::{Arena, Memory};
+use crate::names::{Courier, Names};
 use crate::net::{Control, NetLink, Networks};
+use crate::peers::{Path, Peers};
+use crate::progress::{Progress, Then};
 use crate::rank::{Address, MailboxId, ProcessId, Rank};
 use crate::reactor::Reactor;
-use crate::tasks::Crew;
-
-pub(crate) use self::handle::Handle;
-pub(crate) use self::peers::Path;
+use crate::workers::Crew;
 
 /// How long a rank may take to answer when it is first reached.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process of the job, or a rank of a local one: the things it consists of.
-pub(crate) struct Process {
+pub struct Process {
     weak: Weak<Self>,
     pub(crate) id: ProcessId,
     pub(crate) size: u32,
@@ -66,7 +47,7 @@ pub(crate) struct Process {
     /// The workers, once there is something to do for them.
     crew: OnceLock<Arc<Crew>>,
     /// Objects of the user that refer to this process.
-    handles: AtomicUsize,
+    pub(crate) handles: AtomicUsize,
     has_left: AtomicBool,
     /// Processes that left in order, and the mailboxes they had posted to: if they turn out to have failed, these are told.
     left: Mutex<HashMap<ProcessId, Vec<MailboxId>>>,
@@ -330,7 +311,7 @@ impl Process {
         self.crew.get_or_init(|| {
             let progress: Weak<dyn Progress> = self.weak.clone();
             let (bells, links) = (Arc::clone(&self.bells), Arc::clone(&self.links));
-            crate::tasks::workers(progress, bells, links)
+            crate::workers::workers(progress, bells, links)
         })
     }
 

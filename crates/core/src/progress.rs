@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bells::Bells;
+use crate::bells::Bells;
 
 /// The process as those below it see it: what goes on around a thread that waits.
-pub(crate) trait Progress: Send + Sync {
+pub trait Progress: Send + Sync {
     /// Moves everything that can be moved: shared lanes and networks.
     fn pump_all(&self);
 
@@ -31,7 +31,7 @@ pub(crate) trait Progress: Send + Sync {
 
 /// What a thread does after it stopped looking at networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Then {
+pub enum Then {
     /// Something else than waiting.
     GoesOn,
     /// It sleeps, so somebody else must look.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use mizzen_lane::{Arrival, Exact, LaneError};
 
-use super::link::{Inbound, MemoryLink, News};
-use super::mailboxes::Mailboxes;
+use crate::delivery::{Account as Due, Core, Delivery};
+use crate::link::{Inbound, MemoryLink, News};
 use crate::lock::try_lock;
-use crate::mailbox::{Account as Due, Core, Delivery};
+use crate::mailboxes::Mailboxes;
 use crate::message::{Flags, Payload, discard};
 use crate::rank::MailboxId;
 
@@ -59,7 +59,7 @@ impl MemoryLink {
     }
 
     /// Takes one message of a shared lane to where it belongs. `false` if there was none.
-    pub(super) fn pump_one(self: &Arc<Self>, mailboxes: &Mailboxes, inbound: &mut Inbound) -> bool {
+    pub(crate) fn pump_one(self: &Arc<Self>, mailboxes: &Mailboxes, inbound: &mut Inbound) -> bool {
         let Some((to, delivery)) = self.next(inbound) else {
             return false;
         };

@@ -1,6 +1,6 @@
 //! Who is who in a job.
 
-pub(crate) use mizzen_proto::id::{Address, MailboxId};
+pub use mizzen_proto::id::{Address, MailboxId};
 pub use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 
 /// The most mailboxes a process has at once: the size of its table of watches.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use mizzen_shm::futex;
 
-use crate::mailbox::Looker;
-use crate::process::bells::{Bells, REACTOR_BELL};
-use crate::process::links::Links;
-use crate::process::mailboxes::Mailboxes;
+use crate::bells::{Bells, REACTOR_BELL};
+use crate::delivery::Looker;
+use crate::links::Links;
+use crate::mailboxes::Mailboxes;
 
 /// A lost ring costs at most this much.
 const NAP: Duration = Duration::from_millis(500);

@@ -4,7 +4,8 @@ use std::thread;
 
 use crate::address::MailboxRef;
 use crate::error::{PostError, UnpackError};
-use crate::message::{Incoming, Message};
+use crate::incoming::Incoming;
+use crate::message::Message;
 
 /// Messages shorter than this are finished at once: a thread would cost more than the copy.
 const WORTH_A_THREAD: usize = 1 << 18;
@@ -26,7 +27,9 @@ enum State<'scope, T> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    pub(crate) fn new(threads: &'scope thread::Scope<'scope, 'env>) -> Self {
+    /// Where the threads of `threads` carry out what waits.
+    #[must_use]
+    pub fn new(threads: &'scope thread::Scope<'scope, 'env>) -> Self {
         Self { threads }
     }
 

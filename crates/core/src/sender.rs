@@ -12,14 +12,15 @@ use mizzen_proto::id::StreamId;
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::crash;
+use crate::endpoint::Endpoint;
 use crate::error::PostError;
+use crate::link::MemoryLink;
+use crate::link::OpenLane;
 use crate::memory::{Lent, LoanTicket};
 use crate::message::{Encoded, Flags, Message, Outgoing, Single};
 use crate::net::NetLink;
 use crate::plain::Plain;
-use crate::process::channel::OpenLane;
-use crate::process::link::MemoryLink;
-use crate::process::{Handle, Process};
+use crate::process::Process;
 use crate::rank::{MailboxId, Rank};
 use crate::wait::Until;
 
@@ -40,7 +41,7 @@ use crate::wait::Until;
 /// }).unwrap();
 /// ```
 pub struct Sender {
-    process: Handle,
+    process: Endpoint,
     path: Path,
     _not_sync: PhantomData<Cell<()>>,
 }
@@ -64,7 +65,7 @@ struct Lane {
 
 impl Sender {
     pub(crate) fn open(
-        process: Handle,
+        process: Endpoint,
         link: Arc<MemoryLink>,
         mailbox: MailboxId,
     ) -> Result<Self, PostError> {
@@ -77,7 +78,7 @@ impl Sender {
         })
     }
 
-    pub(crate) fn over_net(process: Handle, link: Arc<NetLink>, mailbox: MailboxId) -> Self {
+    pub(crate) fn over_net(process: Endpoint, link: Arc<NetLink>, mailbox: MailboxId) -> Self {
         let stream = link.new_stream();
         Self {
             process,

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use zerocopy::IntoBytes;
 
-use super::chunks::{Out, StreamOut};
-use super::link::MemoryLink;
-use super::links::WithLinks;
 use crate::error::{ArenaError, PostError};
+use crate::link::MemoryLink;
+use crate::link::{Out, StreamOut};
+use crate::links::WithLinks;
 use crate::lock::lock;
 use crate::memory::{Arena, CHUNK, LentBytes, Manifest, Reserved};
 use crate::message::Encoded;

@@ -7,17 +7,18 @@ use std::sync::{Arc, Mutex, Weak};
 use mizzen_lane::{Region, Returns, Ring};
 use mizzen_proto::wire::NameFrame;
 
-use super::bells::ring;
-use super::channel::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
-use super::fate::Fate;
-use super::link::{MemoryLink, Parts};
-use super::progress::Progress;
-use super::{Path, Process};
+use crate::bells::ring;
+use crate::delivery::LaneIn;
 use crate::error::{Departure, PostError};
+use crate::link::Fate;
+use crate::link::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
+use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
-use crate::mailbox::LaneIn;
 use crate::memory::{Arena, Shared, SlabId};
 use crate::net::Control;
+use crate::peers::Path;
+use crate::process::Process;
+use crate::progress::Progress;
 use crate::rank::{MailboxId, ProcessId};
 
 /// The way to a place in the same OS process.
@@ -115,7 +116,7 @@ impl fmt::Debug for Together {
 pub(crate) fn unreachable() -> Box<dyn Channel> {
     Box::new(Together {
         me: ProcessId::from_u64(0),
-        bells: Region::heap(super::bells::BELL_BYTES),
+        bells: Region::heap(crate::bells::BELL_BYTES),
         other: Weak::new(),
     })
 }

@@ -6,22 +6,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use crate::address::MailboxRef;
-use crate::blocking::without_place;
-use crate::error::{ArenaError, BindError, Error, FetchError, JoinError, MailboxError};
-use crate::host;
-use crate::lock::lock;
-use crate::mailbox::Mailbox;
-use crate::memory::Lent;
+use mizzen_core::service::{lock, without_place};
+use mizzen_core::{
+    ArenaError, BindError, Endpoint, Error, FetchError, Incarnation, JoinError, Lent, Mailbox,
+    MailboxError, MailboxRef, Plain, Rank, Scope, Task, WeakEndpoint,
+};
+
 use crate::mobile::{Harbour, Mobile};
-use crate::plain::Plain;
 use crate::pool::Agent;
-use crate::process::{Handle, Process};
-use crate::rank::{Incarnation, Rank};
 use crate::rpc::Service;
-use crate::scope::Scope;
-use crate::tasks::Task;
-use crate::wait::Until;
 
 /// A process's handle on the job. Clone it, share it between threads.
 ///
@@ -32,7 +25,7 @@ use crate::wait::Until;
 /// ```
 #[derive(Clone)]
 pub struct Deck {
-    pub(crate) process: Handle,
+    pub(crate) process: Endpoint,
     kept: Arc<Kept>,
 }
 
@@ -60,7 +53,7 @@ impl Drop for Kept {
 
 /// A `Deck` that does not keep the process in its job.
 pub(crate) struct WeakDeck {
-    process: Weak<Process>,
+    process: WeakEndpoint,
     kept: Weak<Kept>,
 }
 
@@ -69,7 +62,7 @@ impl WeakDeck {
     pub(crate) fn upgrade(&self) -> Option<Deck> {
         Some(Deck {
             kept: self.kept.upgrade()?,
-            process: Handle::new(self.process.upgrade()?),
+            process: self.process.upgrade()?,
         })
     }
 }
@@ -85,10 +78,10 @@ impl Deck {
     ///
     /// [`JoinError`] if the launcher's agent cannot be understood, or this process has joined before.
     pub fn join() -> Result<Self, JoinError> {
-        host::join().map(|process| Self::new(Handle::new(process)))
+        Endpoint::join().map(Self::new)
     }
 
-    pub(crate) fn new(process: Handle) -> Self {
+    pub(crate) fn new(process: Endpoint) -> Self {
         Self {
             process,
             kept: Arc::default(),
@@ -97,7 +90,7 @@ impl Deck {
 
     pub(crate) fn downgrade(&self) -> WeakDeck {
         WeakDeck {
-            process: Arc::downgrade(&self.process),
+            process: self.process.downgrade(),
             kept: Arc::downgrade(&self.kept),
         }
     }
@@ -134,31 +127,31 @@ impl Deck {
     /// This process's number in the job, from 0.
     #[must_use]
     pub fn rank(&self) -> Rank {
-        self.process.id.rank
+        self.process.id().rank
     }
 
     /// Which life of this rank it is: 0, and one more each time the launcher started it again.
     #[must_use]
     pub fn incarnation(&self) -> Incarnation {
-        self.process.id.incarnation
+        self.process.id().incarnation
     }
 
     /// Number of processes in the job.
     #[must_use]
     pub fn size(&self) -> u32 {
-        self.process.size
+        self.process.size()
     }
 
     /// The host this process runs on, as the launcher calls it.
     #[must_use]
     pub fn host(&self) -> &str {
-        &self.process.host
+        self.process.host()
     }
 
     /// Whether a launcher started this job. If not, it is a job of one.
     #[must_use]
     pub fn is_launched(&self) -> bool {
-        self.process.neighbours.is_launched()
+        self.process.is_launched()
     }
 
     /// Insists on a job of at least `needed` processes.
@@ -184,8 +177,7 @@ impl Deck {
     ///
     /// [`MailboxError::TooMany`] if the process has as many as it may.
     pub fn mailbox(&self) -> Result<Mailbox, MailboxError> {
-        let core = self.process.mailboxes.open()?;
-        Ok(Mailbox::new(self.process.clone(), core))
+        Mailbox::open_in(&self.process)
     }
 
     /// Binds a name to a mailbox, for everyone in the job.
@@ -251,14 +243,13 @@ impl Deck {
     ///
     /// As [`lend`](Self::lend).
     pub fn lend_unzeroed<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
-        let links = &self.process.links;
-        links.lend(&**self.process, count, Until::Forever)
+        self.process.lend_unzeroed(count)
     }
 
     /// Bytes of memory that this process holds for lent buffers and long messages.
     #[must_use]
     pub fn arena_bytes(&self) -> usize {
-        self.process.links.arena.bytes()
+        self.process.arena_bytes()
     }
 
     /// Runs a closure on a worker of this process. There are as many workers as cores (or as `MIZZEN_WORKERS` says); one that
@@ -362,7 +353,7 @@ impl fmt::Display for Deck {
 impl fmt::Debug for Deck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Deck")
-            .field("rank", &self.process.id)
+            .field("rank", &self.process.id())
             .field("size", &self.size())
             .finish()
     }

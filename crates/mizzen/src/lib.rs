@@ -24,54 +24,24 @@
 //!
 //! [`local`] runs the same program with ranks as threads, under plain `cargo test`.
 
-mod address;
-mod blocking;
-#[doc(hidden)]
-pub mod crash;
 mod deck;
-mod error;
-#[doc(hidden)]
-pub mod fuzzing;
-mod host;
 mod local;
-mod lock;
-mod mailbox;
-mod memory;
-mod message;
 mod mobile;
-mod net;
-mod plain;
 mod pool;
-mod process;
-mod rank;
-mod reactor;
 mod rpc;
-mod scope;
-mod semaphore;
-mod sender;
-mod tasks;
-#[doc(hidden)]
-pub mod wait;
 
-pub use address::MailboxRef;
 pub use deck::Deck;
-pub use error::{
-    ArenaError, BindError, Departure, Error, FetchError, Gone, JoinError, MailboxError, PostError,
-    ReachError, Result, RetrieveError, Scope as ErrorScope, UnpackError,
-};
 pub use local::local;
 #[doc(hidden)]
 pub use local::local_over_tcp;
-pub use mailbox::Mailbox;
-pub use memory::{Borrowed, Lent};
-pub use message::{Incoming, Later, Message};
+pub use mizzen_core::{
+    ArenaError, BindError, Borrowed, Departure, Error, ErrorScope, FetchError, Gone, Incarnation,
+    Incoming, JoinError, Later, Lent, Mailbox, MailboxError, MailboxRef, Message, Pending, Plain,
+    PostError, ProcessId, Rank, ReachError, Result, RetrieveError, Scope, Semaphore, Sender,
+    ServiceError, Task, UnpackError, zerocopy,
+};
+#[doc(hidden)]
+pub use mizzen_core::{crash, fuzzing, wait};
 pub use mobile::{Journey, JourneyError, Mobile, Step};
-pub use plain::Plain;
 pub use pool::{Outcome, Pool, PoolError, Report};
-pub use rank::{Incarnation, ProcessId, Rank};
 pub use rpc::{Call, CallError, Client, Reply, Request, Service, is_cancelled};
-pub use scope::{Pending, Scope};
-pub use semaphore::Semaphore;
-pub use sender::Sender;
-pub use tasks::Task;
-pub use zerocopy;

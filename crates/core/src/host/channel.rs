@@ -12,16 +12,16 @@ use mizzen_shm::{Access, Fault, Socket, SocketError, View, region_of_view};
 
 use super::packet::{LaneNumber, Packet};
 use super::pair::{MAX_LINES, Pair};
+use crate::bells::ring;
 use crate::crash;
+use crate::delivery::LaneIn;
 use crate::error::{ArenaError, Departure, PostError};
+use crate::link::Fate;
+use crate::link::MemoryLink;
+use crate::link::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE};
 use crate::lock::lock;
-use crate::mailbox::LaneIn;
+use crate::mailboxes::Mailboxes;
 use crate::memory::{Memory, Shared, SlabId};
-use crate::process::bells::ring;
-use crate::process::channel::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE};
-use crate::process::fate::Fate;
-use crate::process::link::MemoryLink;
-use crate::process::mailboxes::Mailboxes;
 use crate::rank::MailboxId;
 
 /// How long the peer may take to answer: its keeper thread does nothing else, so longer means that it is stopped.

@@ -18,16 +18,17 @@ use super::certify::Heard;
 use super::channel::SocketChannel;
 use super::packet::{MAX_PACKET, Packet};
 use super::pair::{Pair, hello_segments};
+use crate::bells::ring;
 use crate::crash;
 use crate::error::{Departure, Gone, JoinError, ReachError};
+use crate::link::Hangup;
+use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
 use crate::memory::{Memory, SlabId};
 use crate::net::Control;
-use crate::process::bells::ring;
-use crate::process::channel::Hangup;
-use crate::process::link::{MemoryLink, Parts};
-use crate::process::progress::Progress;
-use crate::process::{Path, Process};
+use crate::peers::Path;
+use crate::process::Process;
+use crate::progress::Progress;
 use crate::rank::{Incarnation, ProcessId, Rank};
 
 /// Events taken from the kernel at once.

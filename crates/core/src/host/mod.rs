@@ -19,15 +19,28 @@ use mizzen_proto::boot::{Boot, FromProcess, MAX_PACKET, ToProcess};
 
 use self::keeper::Keeper;
 pub(crate) use self::packet::check as fuzz_packet;
+use crate::endpoint::Endpoint;
 use crate::error::{Departure, JoinError, ReachError};
 use crate::memory::Memory;
 use crate::net::{Control, attach};
-use crate::process::together::link_together;
-use crate::process::{Neighbours, Path, Process};
+use crate::peers::Path;
+use crate::process::{Neighbours, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::together::link_together;
+
+impl Endpoint {
+    /// Joins the job that the launcher (`mizzen run`) started. Without a launcher, this is a job of one.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError`] if the launcher's agent cannot be understood, or this process has joined before.
+    pub fn join() -> Result<Self, JoinError> {
+        join().map(Self::new)
+    }
+}
 
 /// Joins the launcher's job, or makes a job of one.
-pub(crate) fn join() -> Result<Arc<Process>, JoinError> {
+fn join() -> Result<Arc<Process>, JoinError> {
     crate::crash::hook_lanes();
     let Some(agent) = inherit::take_agent()? else {
         let id = ProcessId::new(Rank(0), Incarnation(0));

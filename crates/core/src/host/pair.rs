@@ -12,10 +12,10 @@ use std::os::fd::OwnedFd;
 use mizzen_lane::{LaneError, Region, Returns, Ring, Shape};
 use mizzen_shm::{Access, AttachError, Fault, SegmentError, View, region_of_view};
 
+use crate::bells::BELL_BYTES;
+use crate::link::SHARED_LANE;
 use crate::memory::{Arena, Memory, Shared};
 use crate::process::Process;
-use crate::process::bells::BELL_BYTES;
-use crate::process::channel::SHARED_LANE;
 use crate::rank::WATCH_BYTES;
 
 /// The most lanes that senders of one process have open to mailboxes of another at once.

@@ -6,11 +6,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::incoming::Incoming;
-use super::payload::Payload;
-use super::pieces::Flags;
+use super::unpack::Incoming;
 use crate::error::UnpackError;
 use crate::memory::{LentBytes, Loan, Purpose};
+use crate::message::{Flags, Payload};
 use crate::wait::Until;
 
 /// How long to wait for a block of our own arena for a lent piece: the reader may hold all of it, and then nobody else

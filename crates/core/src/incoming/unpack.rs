@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use zerocopy::IntoBytes;
 
-use super::payload::Payload;
-use super::pieces::{Entry, Flags, MAX_PIECES, VARINT_MAX, push_varint, read_varint};
-use super::stream::Stream;
-use super::tickets::ticket_at;
 use crate::error::UnpackError;
+use crate::link::{MemoryLink, Stream};
 use crate::memory::{Borrowed, Loan, LoanTicket};
+use crate::message::{
+    Entry, Flags, MAX_PIECES, Payload, VARINT_MAX, push_varint, read_varint, ticket_at,
+};
 use crate::plain::Plain;
 use crate::process::Process;
-use crate::process::link::MemoryLink;
 use crate::rank::{ProcessId, Rank};
 
 /// A received message, unpacked piece by piece in the order in which it was packed.
@@ -23,7 +22,7 @@ use crate::rank::{ProcessId, Rank};
 pub struct Incoming<'m> {
     source: ProcessId,
     pub(crate) process: Arc<Process>,
-    pub(super) flags: Flags,
+    pub(crate) flags: Flags,
     pub(super) payload: Payload,
     /// The next entry of the table, or its end.
     table_at: usize,

@@ -11,32 +11,32 @@ use crate::rank::ProcessId;
 #[derive(Debug, Default)]
 pub(crate) struct StreamOut {
     /// Free chunks; the first has rested longest.
-    pub(super) chunks: VecDeque<LentBytes>,
-    pub(super) manifests: Vec<LentBytes>,
+    pub(crate) chunks: VecDeque<LentBytes>,
+    pub(crate) manifests: Vec<LentBytes>,
     /// Messages at the receiver, the oldest first.
-    pub(super) out: VecDeque<Out>,
+    pub(crate) out: VecDeque<Out>,
     /// The last of them is being written.
-    pub(super) writing: bool,
+    pub(crate) writing: bool,
     /// What the arena has promised to it.
-    pub(super) reserved: Reserved,
+    pub(crate) reserved: Reserved,
 }
 
 /// A message at the receiver.
 #[derive(Debug)]
-pub(super) struct Out {
-    pub(super) manifest: LentBytes,
+pub(crate) struct Out {
+    pub(crate) manifest: LentBytes,
     /// In the order of the message.
-    pub(super) chunks: VecDeque<LentBytes>,
+    pub(crate) chunks: VecDeque<LentBytes>,
 }
 
 impl StreamOut {
     /// Chunks here and at the receiver.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         let out = self.out.iter().map(|out| out.chunks.len());
         self.chunks.len() + out.sum::<usize>()
     }
 
-    pub(super) fn is_oldest_back(&self, returns: &Returns) -> bool {
+    pub(crate) fn is_oldest_back(&self, returns: &Returns) -> bool {
         self.out.front().is_some_and(|out| {
             out.manifest.is_back(returns)
                 || out
@@ -47,7 +47,7 @@ impl StreamOut {
     }
 
     /// Collects what the receiver gave back, as far as it did so in order.
-    pub(super) fn reap(&mut self, returns: &Returns) {
+    pub(crate) fn reap(&mut self, returns: &Returns) {
         while let Some(oldest) = self.out.front_mut() {
             let is_done = oldest.manifest.is_back(returns);
             while oldest
@@ -66,13 +66,13 @@ impl StreamOut {
     }
 
     /// Gives all free memory beyond `keep` chunks back to the arena.
-    pub(super) fn shrink(&mut self, keep: usize) {
+    pub(crate) fn shrink(&mut self, keep: usize) {
         self.chunks.truncate(keep);
         self.manifests.truncate(keep);
     }
 
     /// Leaves to the arena what the receiver may still read: it comes back with the manifest.
-    pub(super) fn close(mut self, peer: ProcessId, returns: &Returns) {
+    pub(crate) fn close(mut self, peer: ProcessId, returns: &Returns) {
         self.reap(returns);
         for out in self.out.drain(..) {
             let chunks = out.chunks.into();

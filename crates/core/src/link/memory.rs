@@ -14,10 +14,10 @@ use mizzen_lane::{
 };
 use mizzen_shm::barrier;
 
-use super::bells::ring;
 use super::channel::Channel;
 use super::chunks::StreamOut;
 use super::fate::Fate;
+use crate::bells::ring;
 use crate::error::{Departure, Gone, PostError, UnpackError};
 use crate::lock::lock;
 use crate::memory::{Arena, Loan, LoanTicket, SlabId};

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use mizzen_lane::Region;
 
-use super::payload::Streaming;
+use super::memory::MemoryLink;
 use crate::error::UnpackError;
 use crate::memory::{Arena, CHUNK, Loan, LoanTicket, Manifest};
-use crate::process::link::MemoryLink;
+use crate::message::Streaming;
 use crate::wait::{Crowd, Patience, Step, spin};
 
 /// How long to sleep when the sender, which is writing, makes no progress.
@@ -28,7 +28,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// The message whose manifest is at `ticket` in the memory of `link`'s peer.
-    pub(super) fn open(link: &Arc<MemoryLink>, ticket: LoanTicket) -> Result<Self, UnpackError> {
+    pub(crate) fn open(link: &Arc<MemoryLink>, ticket: LoanTicket) -> Result<Self, UnpackError> {
         let region = link.slab(ticket.slab)?;
         let len = usize::try_from(ticket.len).map_err(|_| UnpackError::Malformed)?;
         if len > Arena::LONGEST_MESSAGE {

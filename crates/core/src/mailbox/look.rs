@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering;
 
 use mizzen_lane::{Arrival, Exact, SHORT_MAX};
 
-use super::core::{Account, Core, Delivery, Entry, LaneIn};
+use crate::delivery::{Account, Core, Delivery, Entry, LaneIn};
 use crate::error::{RetrieveError, UnpackError};
+use crate::link::MemoryLink;
 use crate::memory::{Loan, LoanTicket};
 use crate::message::{Flags, Payload, discard};
 use crate::process::Process;
-use crate::process::link::MemoryLink;
-use crate::process::progress::Progress;
+use crate::progress::Progress;
 use crate::rank::ProcessId;
 
 /// Messages that one place may have in a row before the others are looked at.
@@ -68,11 +68,36 @@ enum Place {
 }
 
 /// A message taken out of the mailbox, not yet opened.
-pub(crate) struct Taken {
-    pub(crate) source: ProcessId,
+pub struct Taken {
+    /// Who sent it.
+    pub source: ProcessId,
     pub(crate) flags: Flags,
     pub(crate) payload: Payload,
     pub(crate) lender: Option<Arc<MemoryLink>>,
+}
+
+impl Taken {
+    /// If the message is a single plain piece that is here: its first `N` bytes, and the others. `Err` gives any other back.
+    ///
+    /// # Errors
+    ///
+    /// The message itself, to be [opened](super::Mailbox::open).
+    pub fn split_single<const N: usize>(self) -> Result<Option<([u8; N], Vec<u8>)>, Self> {
+        if !self.flags.has(Flags::SINGLE) {
+            return Err(self);
+        }
+        let is_here = matches!(
+            self.payload,
+            Payload::Short { .. } | Payload::Eager(_) | Payload::Owned(_)
+        );
+        let len = self.payload.len().checked_sub(N).filter(|_| is_here);
+        Ok(len.map(|len| {
+            let (mut first, mut rest) = ([0; N], vec![0; len]);
+            self.payload.copy_out(0, &mut first);
+            self.payload.copy_out(N, &mut rest);
+            (first, rest)
+        }))
+    }
 }
 
 type Outcome = Result<Taken, RetrieveError>;

@@ -1,32 +1,33 @@
 //! The mailbox: the receiving end, with one owner.
 
-mod core;
 mod look;
 
-use ::core::fmt;
-use ::core::future::poll_fn;
-use ::core::task::{Context, Poll, Waker};
+use core::fmt;
+use core::future::poll_fn;
+use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mizzen_lane::SHORT_MAX;
 use zerocopy::FromBytes;
 
-pub(crate) use self::core::{Account, Core, Creditor, Delivery, LaneIn, Looker};
-pub(crate) use self::look::Taken;
+pub use self::look::Taken;
 use self::look::{Places, Reach};
 use crate::address::MailboxRef;
 use crate::crash;
-use crate::error::{Error, RetrieveError, UnpackError};
+use crate::delivery::{Core, Looker};
+
+use crate::bells::REACTOR_BELL;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, MailboxError, RetrieveError, UnpackError};
+use crate::incoming::Incoming;
 use crate::memory::{Borrowed, LoanTicket};
-use crate::message::{Flags, Incoming};
+use crate::message::Flags;
 use crate::plain::Plain;
-use crate::process::Handle;
-use crate::process::bells::REACTOR_BELL;
-use crate::process::progress::{Polling, Progress};
+use crate::progress::{Polling, Progress};
 use crate::rank::{Address, ProcessId, Rank};
-use crate::tasks::with_seat;
 use crate::wait::{Crowd, Patience, Step, spin};
+use crate::workers::with_seat;
 
 /// The receiving end of messages. It has one owner, who may move it to another thread but not share it.
 ///
@@ -45,16 +46,21 @@ use crate::wait::{Crowd, Patience, Step, spin};
 /// }).unwrap();
 /// ```
 pub struct Mailbox {
-    process: Handle,
+    process: Endpoint,
     core: Arc<Core>,
     places: Places,
     crowd: Crowd,
 }
 
 /// A message taken out of a mailbox for the runtime's own use.
-pub(crate) enum Next {
+pub enum Next {
     /// A short one of a single piece: so many bytes of the slot.
-    Short { len: usize, source: ProcessId },
+    Short {
+        /// How many.
+        len: usize,
+        /// Who sent it.
+        source: ProcessId,
+    },
     /// Any other.
     Other(Taken),
 }
@@ -63,7 +69,17 @@ pub(crate) enum Next {
 const UNTOLD_NAP: Duration = Duration::from_micros(200);
 
 impl Mailbox {
-    pub(crate) fn new(process: Handle, core: Arc<Core>) -> Self {
+    /// A new mailbox of a process.
+    ///
+    /// # Errors
+    ///
+    /// [`MailboxError::TooMany`] if the process has as many as it may.
+    pub fn open_in(process: &Endpoint) -> Result<Self, MailboxError> {
+        let core = process.mailboxes.open()?;
+        Ok(Self::new(process.clone(), core))
+    }
+
+    fn new(process: Endpoint, core: Arc<Core>) -> Self {
         Self {
             process,
             core,
@@ -202,7 +218,9 @@ impl Mailbox {
         }
     }
 
-    pub(crate) fn full_address(&self) -> Address {
+    /// The address itself, without the process that uses it.
+    #[must_use]
+    pub fn full_address(&self) -> Address {
         Address {
             process: self.process.id,
             mailbox: self.core.id,
@@ -288,10 +306,7 @@ impl Mailbox {
     }
 
     /// The next message, unopened; if there is none, the task is woken when there is.
-    pub(crate) fn poll_take(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Taken, RetrieveError>> {
+    pub fn poll_take(&mut self, context: &mut Context<'_>) -> Poll<Result<Taken, RetrieveError>> {
         self.core.clear_waker();
         self.core.watch.announce_awake();
         if let Some(outcome) = self.poll(Reach::All) {
@@ -334,7 +349,7 @@ impl Mailbox {
     /// Waits for the next message, which stays unopened. A short one of a single piece, from where the last ones came, is put into
     /// `slot` instead: nothing of it is moved again.
     #[inline]
-    pub(crate) fn take(
+    pub fn take(
         &self,
         deadline: Option<Instant>,
         slot: &mut [u8; SHORT_MAX],
@@ -362,10 +377,7 @@ impl Mailbox {
 
     /// The same without waiting: one look at some of the places.
     #[inline]
-    pub(crate) fn try_take(
-        &self,
-        slot: &mut [u8; SHORT_MAX],
-    ) -> Option<Result<Next, RetrieveError>> {
+    pub fn try_take(&self, slot: &mut [u8; SHORT_MAX]) -> Option<Result<Next, RetrieveError>> {
         if let Some((len, source)) = self.places.take_hot_short(Flags::SINGLE, slot, 0) {
             return Some(Ok(Next::Short { len, source }));
         }
@@ -374,23 +386,26 @@ impl Mailbox {
 
     /// Whether there is a message where the last one came from, as far as a quick look tells.
     #[inline]
-    pub(crate) fn is_likely(&self) -> bool {
+    pub fn is_likely(&self) -> bool {
         self.places.is_hot_ready(&self.core)
     }
 
     /// Whether a look at everything would find something.
-    pub(crate) fn is_ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         self.places.is_ready(&self.process, &self.core)
     }
 
     /// Whose mailbox it is.
-    pub(crate) fn process(&self) -> &Handle {
+    pub fn process(&self) -> &Endpoint {
         &self.process
     }
 
-    /// What others see of this mailbox.
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
+    /// Whoever sends to this mailbox must raise the bell of this number from now on; without one, nobody needs to be called.
+    pub fn set_bell(&self, bell: Option<u32>) {
+        match bell {
+            Some(bell) => self.core.watch.announce_sleep(bell),
+            None => self.core.watch.announce_awake(),
+        }
     }
 
     /// Opens a message. `None`: its sender was lost before even its beginning was there, which is no message; the loss is
@@ -406,8 +421,13 @@ impl Mailbox {
         }
     }
 
+    /// Opens a message that was taken unopened.
+    ///
+    /// # Errors
+    ///
+    /// [`RetrieveError::Malformed`] if its sender broke the format, or was lost before its beginning was there.
     #[inline]
-    pub(crate) fn open<'m>(&self, taken: Taken) -> Result<Incoming<'m>, RetrieveError> {
+    pub fn open<'m>(&self, taken: Taken) -> Result<Incoming<'m>, RetrieveError> {
         let rank = taken.source.rank;
         Incoming::open(
             Arc::clone(&self.process),

@@ -83,7 +83,8 @@ impl<T: Plain> Lent<T> {
         &self.bytes
     }
 
-    pub(crate) fn zero(&mut self) {
+    /// Sets all of it to zero.
+    pub fn zero(&mut self) {
         self.bytes.as_mut_bytes().fill(0);
     }
 }

@@ -1,6 +1,6 @@
 //! Messages: packed piece by piece, unpacked piece by piece.
 //!
-//! [`Message`] is the sending side, [`Incoming`] the receiving side. Each piece carries its length, so a
+//! [`Message`] is the sending side, [`Incoming`](crate::Incoming) the receiving side. Each piece carries its length, so a
 //! mismatched unpack is an error and nobody on the way needs to know types. Madeleine's modes are kept, and the
 //! compiler checks what used to be prose:
 //!
@@ -9,22 +9,18 @@
 //! | safer | copied now; the source may change at once | [`Message::pack_safer`] |
 //! | cheaper | the source stays unchanged until the message is sent | [`Message::pack_cheaper`] |
 //! | later | read when the message is sent | [`Message::pack_later`] |
-//! | express | there when unpack returns | [`Incoming::unpack_express`] |
-//! | cheaper (receiving) | there after `finish` | [`Incoming::unpack_cheaper`] |
+//! | express | there when unpack returns | [`crate::Incoming::unpack_express`] |
+//! | cheaper (receiving) | there after `finish` | [`crate::Incoming::unpack_cheaper`] |
 //!
 //! Packing and unpacking only record; memory is read in `post` and written in `finish`. Leaking a message is harmless.
 
-mod incoming;
-mod offered;
 mod outgoing;
 mod payload;
 mod pieces;
-mod stream;
 mod tickets;
 
-pub use incoming::Incoming;
-pub(crate) use outgoing::{Encoded, Lead, Outgoing, Single};
-pub use outgoing::{Later, Message};
-pub(crate) use payload::{Offered, Payload};
-pub(crate) use pieces::Flags;
-pub(crate) use tickets::discard;
+pub(crate) use outgoing::{Encoded, Outgoing, Single};
+pub use outgoing::{Later, Lead, Message};
+pub(crate) use payload::{Offered, Payload, Streaming};
+pub(crate) use pieces::{Entry, Flags, MAX_PIECES, VARINT_MAX, push_varint, read_varint};
+pub(crate) use tickets::{discard, ticket_at};

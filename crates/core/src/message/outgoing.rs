@@ -44,7 +44,7 @@ pub struct Message<'m> {
 }
 
 /// A piece that the runtime puts before a program's own.
-pub(crate) type Lead = [u8; 16];
+pub type Lead = [u8; 16];
 
 enum Piece<'m> {
     /// Bytes `start..end` of `copied`.
@@ -78,8 +78,8 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// Puts a piece of the runtime's before all others, in the place of the last one.
-    pub(crate) fn set_lead(&mut self, lead: Option<Lead>) {
+    /// Puts a piece of a service's own before all others, in the place of the last one.
+    pub fn set_lead(&mut self, lead: Option<Lead>) {
         self.lead = lead;
     }
 

@@ -13,9 +13,9 @@ use super::id::FLAGS;
 use super::lending::NetOffered;
 use super::link::{Control, Hub, NetLink, Standing};
 use super::outcome::Outcome;
+use crate::delivery::{Account, Delivery};
 use crate::error::Departure;
 use crate::lock::lock;
-use crate::mailbox::{Account, Delivery};
 use crate::message::{Flags, Payload};
 use crate::rank::ProcessId;
 

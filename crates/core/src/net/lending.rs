@@ -10,9 +10,9 @@ use super::bodies::{Lending, Wanted};
 use super::link::{Expired, Hub, NetLink, State};
 use super::outcome::{End, Outcome};
 use crate::error::{Departure, PostError, UnpackError};
+use crate::links::Links;
 use crate::message::Offered;
-use crate::process::links::Links;
-use crate::process::progress::Progress;
+use crate::progress::Progress;
 use crate::rank::ProcessId;
 
 /// Keeps a thread from unwinding while the driver has its memory.

@@ -15,12 +15,12 @@ use super::bodies::Bodies;
 use super::id::driver_id;
 use super::sharing::Sharing;
 use crate::blocking::without_place;
+use crate::delivery::Creditor;
 use crate::error::{Departure, Gone, PostError, ReachError};
+use crate::links::WithLinks;
 use crate::lock::lock;
-use crate::mailbox::Creditor;
-use crate::process::links::WithLinks;
-use crate::process::mailboxes::Mailboxes;
-use crate::process::progress::{Polling, Progress};
+use crate::mailboxes::Mailboxes;
+use crate::progress::{Polling, Progress};
 use crate::rank::ProcessId;
 use crate::wait::{Crowd, Patience, Step};
 

@@ -11,7 +11,7 @@ use super::engine::Engine;
 use super::link::{Control, NetLink};
 use crate::error::{Departure, ReachError};
 use crate::lock::lock;
-use crate::process::progress::Then;
+use crate::progress::Then;
 use crate::rank::{MailboxId, ProcessId};
 
 /// The networks that a process is attached to, the preferred one first.

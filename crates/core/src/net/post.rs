@@ -16,7 +16,7 @@ use super::sharing::TOGETHER;
 use crate::error::{ArenaError, PostError};
 use crate::memory::Purpose;
 use crate::message::Outgoing;
-use crate::process::progress::Progress;
+use crate::progress::Progress;
 use crate::wait::Until;
 
 /// Where a message is cut into head and body.

@@ -18,8 +18,8 @@ use mizzen_proto::link::Link;
 
 use super::id::driver_id;
 use super::outcome::{End, Outcome};
+use crate::links::Links;
 use crate::memory::{LentBytes, Purpose};
-use crate::process::links::Links;
 use crate::rank::ProcessId;
 
 /// How long a body stands in the driver before it is taken out of the way: longer than a sleeping reader needs to wake up.

@@ -8,9 +8,10 @@ use super::engine::{Engine, Port};
 use super::id::driver_id;
 use super::link::Hub;
 use crate::error::{Departure, PostError, RetrieveError, UnpackError};
-use crate::process::Path;
-use crate::process::progress::Progress;
-use crate::{Deck, Mailbox, Message, Result, local_over_tcp};
+use crate::peers::Path;
+use crate::progress::Progress;
+use crate::testing::{Deck, local_over_tcp};
+use crate::{Mailbox, Message, Result};
 
 fn inbox_of(deck: &Deck) -> Result<Mailbox> {
     let inbox = deck.mailbox()?;

@@ -11,11 +11,11 @@ use crossbeam_deque::{Injector, Steal};
 
 use super::source::{Awaited, Source};
 use super::task::Task;
+use crate::bells::Bells;
+use crate::delivery::Core;
+use crate::links::Links;
 use crate::lock::lock;
-use crate::mailbox::Core;
-use crate::process::bells::Bells;
-use crate::process::links::Links;
-use crate::process::progress::Progress;
+use crate::progress::Progress;
 
 /// More threads than this are not started, however many of them are blocked.
 const MAX_THREADS: usize = 1024;
@@ -31,7 +31,7 @@ const MAX_THREADS: usize = 1024;
 ///
 /// Who adds a task looks at `watching` afterwards; who stops watching looks at the queue afterwards. Both make a fence in
 /// between, so that one of them sees the other, and somebody is called.
-pub(crate) struct Crew {
+pub struct Crew {
     progress: Weak<dyn Progress>,
     pub(super) bells: Arc<Bells>,
     start: StartWorker,
@@ -120,7 +120,7 @@ impl Crew {
     }
 
     /// Runs a future on the workers.
-    pub(crate) fn spawn<T: Send + 'static>(
+    pub fn spawn<T: Send + 'static>(
         self: &Arc<Self>,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Task<T> {
@@ -130,7 +130,7 @@ impl Crew {
     }
 
     /// A future that runs on the workers when it is scheduled; whoever has it may run its first part himself.
-    pub(crate) fn prepare<T: Send + 'static>(
+    pub fn prepare<T: Send + 'static>(
         self: &Arc<Self>,
         future: impl Future<Output = T> + Send + 'static,
     ) -> (Runnable, async_task::Task<T>) {
@@ -178,7 +178,7 @@ impl Crew {
     }
 
     /// Workers shall look there, too.
-    pub(crate) fn add_source(self: &Arc<Self>, source: Arc<dyn Source>) {
+    pub fn add_source(self: &Arc<Self>, source: Arc<dyn Source>) {
         lock(&self.sources).push(source);
         self.sources_changed.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -186,7 +186,7 @@ impl Crew {
     }
 
     /// Workers shall not look there any more; one may be doing it just now.
-    pub(crate) fn remove_source(&self, source: &Arc<dyn Source>) {
+    pub fn remove_source(&self, source: &Arc<dyn Source>) {
         lock(&self.sources).retain(|other| !Arc::ptr_eq(other, source));
         self.sources_changed.fetch_add(1, Ordering::SeqCst);
         self.ring();

@@ -24,17 +24,18 @@ mod worker;
 
 use std::sync::{Arc, Weak};
 
-pub(crate) use crew::Crew;
-pub(crate) use pace::Pace;
-pub(crate) use source::{Source, Worker};
+pub use crew::Crew;
+pub use pace::Pace;
+pub use source::{Source, Worker};
 pub use task::Task;
-pub(crate) use task::catch_panics;
+pub use task::catch_panics;
 use worker::Seat;
-pub(crate) use worker::{step_aside, with_seat};
+pub use worker::step_aside;
+pub(crate) use worker::with_seat;
 
-use crate::process::bells::Bells;
-use crate::process::links::Links;
-use crate::process::progress::Progress;
+use crate::bells::Bells;
+use crate::links::Links;
+use crate::progress::Progress;
 
 /// The workers of a process; they start when there is work.
 pub(crate) fn workers(
@@ -49,7 +50,7 @@ pub(crate) fn workers(
 const WORKERS: &str = "MIZZEN_WORKERS";
 
 /// How many workers a process has: as many as it may use cores, unless the user says otherwise.
-pub(crate) fn places() -> usize {
+pub fn places() -> usize {
     let said = std::env::var(WORKERS).ok().and_then(|n| n.parse().ok());
     said.filter(|n| *n > 0)
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// How long work of one kind takes, such as the calls of a service. While some is carried out by the worker that also looks for
 /// what comes next, nobody looks: that is right for work shorter than waking another worker, and for no other.
-pub(crate) struct Pace {
+pub struct Pace {
     nanoseconds: AtomicU32,
     calls: AtomicU32,
 }
@@ -16,7 +16,13 @@ impl Pace {
     /// Quick work is timed only this often: reading the clock takes as long as some of it.
     const TIMED_EVERY: u32 = 32;
 
-    pub(crate) fn new() -> Self {
+    /// Of work that was not seen yet.
+    #[must_use]
+    #[allow(
+        clippy::new_without_default,
+        reason = "it says nothing to have a usual pace"
+    )]
+    pub fn new() -> Self {
         Self {
             // Unknown: slow until it was seen to be quick.
             nanoseconds: AtomicU32::new(u32::MAX),
@@ -24,14 +30,15 @@ impl Pace {
         }
     }
 
+    /// Whether it takes longer than waking another worker.
     #[inline]
-    pub(crate) fn is_slow(&self) -> bool {
+    pub fn is_slow(&self) -> bool {
         self.nanoseconds.load(Ordering::Relaxed) > Self::SLOW.as_nanos() as u32
     }
 
     /// Does some of the work; the time of some of it is taken.
     #[inline]
-    pub(crate) fn time(&self, work: impl FnOnce()) {
+    pub fn time(&self, work: impl FnOnce()) {
         let count = self.calls.load(Ordering::Relaxed).wrapping_add(1);
         self.calls.store(count, Ordering::Relaxed);
         if count % Self::TIMED_EVERY != 0 && !self.is_slow() {

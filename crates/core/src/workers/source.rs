@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::delivery::{Core, Looker};
+use crate::links::Links;
 use crate::lock::{lock, try_lock};
-use crate::mailbox::{Core, Looker};
-use crate::process::links::Links;
-use crate::process::progress::Progress;
+use crate::progress::Progress;
 
 /// The worker that looks.
-pub(crate) trait Worker {
+pub trait Worker {
     /// What comes next takes long: another worker shall watch.
     fn step_aside(&self);
 
@@ -18,7 +18,7 @@ pub(crate) trait Worker {
 }
 
 /// Something that workers look at. All of them may, at the same time.
-pub(crate) trait Source: Send + Sync {
+pub trait Source: Send + Sync {
     /// Takes one thing, if there is one, and does it.
     fn look(&self, worker: &dyn Worker) -> bool;
 

@@ -103,9 +103,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// The same future, which ends with the panic of the original instead of passing it on.
-pub(crate) async fn catch_panics<T>(
-    future: impl Future<Output = T>,
-) -> Result<T, Box<dyn Any + Send>> {
+pub async fn catch_panics<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(
         move |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {

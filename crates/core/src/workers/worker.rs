@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::crew::{Crew, Parked};
 use super::source::{Source, Worker};
 use crate::blocking::{Place, set_place};
-use crate::process::progress::{Progress, Then};
+use crate::progress::{Progress, Then};
 use crate::wait::{Crowd, Patience, Step, spin};
 
 /// A parked worker that is not needed ends after this long.
@@ -40,7 +40,7 @@ pub(crate) fn with_seat<T>(use_it: impl FnOnce(Option<&Seat>) -> T) -> T {
 }
 
 /// What comes next takes long: if the calling thread is a worker, another shall watch.
-pub(crate) fn step_aside() {
+pub fn step_aside() {
     with_seat(|seat| seat.into_iter().for_each(Worker::step_aside));
 }
 

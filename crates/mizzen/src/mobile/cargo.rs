@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use crate::rank::{Incarnation, ProcessId, Rank};
+use mizzen_core::{Incarnation, ProcessId, Rank};
 
 /// Which task: its home, and the home's number for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

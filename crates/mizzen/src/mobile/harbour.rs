@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use super::cargo::{Cargo, Packed};
 use super::home::{Home, Journey};
 use super::{JourneyError, Mobile, Step};
-use crate::blocking::without_place;
 use crate::deck::{Deck, WeakDeck};
-use crate::error::Error;
-use crate::lock::{lock, lock_patiently, try_lock};
-use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::rpc::{Client, Service, words_of};
-use crate::tasks::{Pace, step_aside};
+use mizzen_core::Error;
+use mizzen_core::service::without_place;
+use mizzen_core::service::{Pace, step_aside};
+use mizzen_core::service::{lock, lock_patiently, try_lock};
+use mizzen_core::{Incarnation, ProcessId, Rank};
 
 /// How long to wait for the harbour of a process that does not answer to its name.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -69,9 +69,9 @@ impl<T: Mobile> Harbour<T> {
     pub(crate) fn open(deck: &Deck) -> Result<(Arc<Self>, Service), Error> {
         let harbour = Arc::new(Self {
             deck: deck.downgrade(),
-            me: deck.process.id,
+            me: deck.process.id(),
             size: deck.size(),
-            workers: crate::tasks::places(),
+            workers: mizzen_core::service::places(),
             pace: Pace::new(),
             home: Home::new(),
             count: AtomicUsize::new(0),
@@ -352,7 +352,7 @@ impl<T: Mobile> Harbour<T> {
             let Some(deck) = self.deck.upgrade() else {
                 return;
             };
-            if there.is_some() || deck.process.peers.is_life_gone(home) {
+            if there.is_some() || deck.process.is_life_gone(home) {
                 return;
             }
             without_place(|| std::thread::sleep(AVOIDED));

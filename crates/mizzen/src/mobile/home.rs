@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 
 use super::cargo::{Packed, TaskId};
 use super::{JourneyError, Mobile};
-use crate::blocking::without_place;
-use crate::error::Error;
-use crate::lock::lock;
-use crate::rank::{ProcessId, Rank};
+use mizzen_core::Error;
+use mizzen_core::service::lock;
+use mizzen_core::service::without_place;
+use mizzen_core::{ProcessId, Rank};
 
 /// What became of a task.
 type Ended<O> = Result<O, JourneyError>;

@@ -25,8 +25,9 @@ pub(crate) use harbour::Harbour;
 pub use home::Journey;
 
 use crate::deck::Deck;
-use crate::error::Error;
-use crate::rank::Rank;
+use std::any::Any;
+
+use mizzen_core::{Error, ErrorScope, Rank, ServiceError};
 
 /// A task that can go from process to process: its state, and what it does in one step.
 ///
@@ -139,5 +140,25 @@ impl Deck {
     /// How many mobile tasks of this kind are in this process now.
     pub fn tasks_here<T: Mobile>(&self) -> usize {
         self.harbour::<T>().map_or(0, |harbour| harbour.count())
+    }
+}
+
+impl From<JourneyError> for Error {
+    fn from(error: JourneyError) -> Self {
+        Self::Service(Box::new(error))
+    }
+}
+
+impl ServiceError for JourneyError {
+    fn scope(&self) -> ErrorScope {
+        ErrorScope::Message
+    }
+
+    fn lost(&self) -> Option<Rank> {
+        None
+    }
+
+    fn as_any(&self) -> &(dyn Any + Send + Sync) {
+        self
     }
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use crate::error::Error;
-use crate::lock::lock;
-use crate::process::Handle;
-use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::rpc::Service;
+use mizzen_core::Endpoint;
+use mizzen_core::Error;
+use mizzen_core::service::lock;
+use mizzen_core::{Incarnation, ProcessId, Rank};
 
 /// The name of the service.
 pub(super) const SERVICE: &str = "mizzen pool";
@@ -95,8 +95,8 @@ struct Maps {
 
 impl Agent {
     /// Answers to others from now on.
-    pub(crate) fn serve(self: &Arc<Self>, process: &Handle) -> Result<Service, Error> {
-        let (agent, size, me) = (Arc::clone(self), process.size, process.id);
+    pub(crate) fn serve(self: &Arc<Self>, process: &Endpoint) -> Result<Service, Error> {
+        let (agent, size, me) = (Arc::clone(self), process.size(), process.id());
         Service::of_function(process, SERVICE, move |ask: Ask| {
             agent.answer(ask, size, me)
         })

@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 
 use super::agent::Lender;
 use super::report::{PoolError, Report};
-use crate::error::Gone;
-use crate::lock::lock;
-use crate::rank::{ProcessId, Rank};
+use mizzen_core::Gone;
+use mizzen_core::service::lock;
+use mizzen_core::{ProcessId, Rank};
 
 /// What a thread has to do next.
 pub(super) enum Work<T> {

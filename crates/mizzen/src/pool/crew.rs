@@ -18,11 +18,11 @@ use super::board::{Arrived, Board, Foreign, Work, encoding};
 use super::progress::Progress;
 use super::report::{PoolError, Report};
 use crate::deck::Deck;
-use crate::error::{Error, RetrieveError};
-use crate::lock::lock;
-use crate::mailbox::Mailbox;
-use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::rpc::{Client, words_of};
+use mizzen_core::Mailbox;
+use mizzen_core::service::lock;
+use mizzen_core::{Error, RetrieveError};
+use mizzen_core::{Incarnation, ProcessId, Rank};
 
 /// How much work a process takes over at once. Long beside the time that it takes to get it, also from a busy process that must
 /// first be given a core; short beside the time at the end in which others have nothing to do.
@@ -176,7 +176,7 @@ where
             if self.try_send(owner.rank, result) {
                 return true;
             }
-            if self.deck.process.peers.is_life_gone(owner) {
+            if self.deck.process.is_life_gone(owner) {
                 return false;
             }
         }
@@ -303,7 +303,7 @@ where
                 let result = match arrived {
                     Arrived::Here(result) => result,
                     Arrived::Packed(bytes) => postcard::from_bytes(&bytes)
-                        .map_err(|error| Error::Pool(encoding(index, error)))?,
+                        .map_err(|error| Error::from(encoding(index, error)))?,
                     Arrived::Failed(error) => return Err(error.into()),
                 };
                 if take(index, result).is_break() {
@@ -422,7 +422,7 @@ where
             None => deck.client_at(rank, SERVICE).ok()?,
         };
         client.set_patience(PATIENCE);
-        let ask = Ask::items(self.bench.map, want, deck.process.id);
+        let ask = Ask::items(self.bench.map, want, deck.process.id());
         match client.call(&ask) {
             Ok(answer) => {
                 self.clients.insert(rank, client);

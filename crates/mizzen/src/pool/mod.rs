@@ -28,7 +28,7 @@ pub(crate) use agent::Agent;
 pub use report::{Outcome, PoolError, Report};
 
 use crate::deck::Deck;
-use crate::error::Error;
+use mizzen_core::Error;
 
 /// A map over all processes, being set up: from [`Deck::pool`].
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Deck {
             deck: self,
             settings: Settings {
                 name: String::new(),
-                threads: crate::tasks::places(),
+                threads: mizzen_core::service::places(),
                 progress: None,
                 help_for: None,
             },

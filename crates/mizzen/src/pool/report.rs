@@ -4,8 +4,9 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::error::Gone;
-use crate::rank::Rank;
+use std::any::Any;
+
+use mizzen_core::{Error, ErrorScope, Gone, Rank, ServiceError};
 
 /// What [`map_reported`](crate::Pool::map_reported) returns.
 #[derive(Clone, Debug)]
@@ -83,4 +84,24 @@ pub enum PoolError {
         /// What is wrong.
         cause: String,
     },
+}
+
+impl From<PoolError> for Error {
+    fn from(error: PoolError) -> Self {
+        Self::Service(Box::new(error))
+    }
+}
+
+impl ServiceError for PoolError {
+    fn scope(&self) -> ErrorScope {
+        ErrorScope::Message
+    }
+
+    fn lost(&self) -> Option<Rank> {
+        None
+    }
+
+    fn as_any(&self) -> &(dyn Any + Send + Sync) {
+        self
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::request::Body;
 use super::wire::Kind;
-use crate::error::{Gone, UnpackError};
+use mizzen_core::{Gone, UnpackError};
 
 /// What is known of a call.
 pub(super) enum State {

@@ -7,7 +7,7 @@ use core::task::{Context, Poll};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use mizzen_lane::SHORT_MAX;
+use mizzen_core::service::SHORT_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -16,14 +16,15 @@ use super::error::CallError;
 use super::find;
 use super::request::{Body, open};
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
-use crate::address::MailboxRef;
 use crate::deck::Deck;
-use crate::error::{Error, PostError, RetrieveError};
-use crate::mailbox::{Mailbox, Next};
-use crate::message::{Incoming, Message};
-use crate::process::Handle;
-use crate::rank::{ProcessId, Rank};
-use crate::sender::Sender;
+use mizzen_core::Endpoint;
+use mizzen_core::Mailbox;
+use mizzen_core::MailboxRef;
+use mizzen_core::Sender;
+use mizzen_core::service::Next;
+use mizzen_core::{Error, PostError, RetrieveError};
+use mizzen_core::{Incoming, Message};
+use mizzen_core::{ProcessId, Rank};
 
 /// How many calls of one client may wait for their answers. Beginning one more waits for an answer first.
 const WINDOW: usize = 256;
@@ -91,11 +92,11 @@ impl<A: ?Sized, R> Drop for Waiting<'_, A, R> {
 static SESSIONS: AtomicU32 = AtomicU32::new(0);
 
 impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
-    fn new(process: &Handle, target: Target) -> Result<Self, Error> {
+    fn new(process: &Endpoint, target: Target) -> Result<Self, Error> {
         Ok(Self {
             target,
             session: 0,
-            inbox: Mailbox::new(process.clone(), process.mailboxes.open()?),
+            inbox: Mailbox::open_in(process)?,
             path: None,
             patience: Deck::FETCH_PATIENCE,
             calls: Calls::default(),
@@ -103,15 +104,15 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
         })
     }
 
-    pub(super) fn any(process: &Handle, name: &str) -> Result<Self, Error> {
+    pub(super) fn any(process: &Endpoint, name: &str) -> Result<Self, Error> {
         Self::new(process, Target::Any(name.to_owned()))
     }
 
-    pub(super) fn at(process: &Handle, rank: Rank, name: &str) -> Result<Self, Error> {
+    pub(super) fn at(process: &Endpoint, rank: Rank, name: &str) -> Result<Self, Error> {
         Self::new(process, Target::At(name.to_owned(), rank))
     }
 
-    pub(super) fn of(process: &Handle, address: MailboxRef) -> Result<Self, Error> {
+    pub(super) fn of(process: &Endpoint, address: MailboxRef) -> Result<Self, Error> {
         Self::new(process, Target::Address(address))
     }
 
@@ -646,7 +647,7 @@ impl<A: ?Sized, R> Client<A, R> {
             Kind::Unanswered => CallError::Unanswered { service, rank },
             _ => CallError::Answer {
                 service,
-                cause: crate::error::UnpackError::Malformed,
+                cause: mizzen_core::UnpackError::Malformed,
             },
         }
     }

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use crate::error::{FetchError, Gone, MailboxError, PostError, UnpackError};
-use crate::rank::Rank;
+use std::any::Any;
+
+use mizzen_core::{
+    Error, ErrorScope, FetchError, Gone, MailboxError, PostError, Rank, ServiceError, UnpackError,
+};
 
 /// Why a call brought no result. An error that the service's function returns is not one of these: it is the result.
 #[derive(Debug, thiserror::Error)]
@@ -120,5 +123,28 @@ impl CallError {
             } => Some(gone.rank()),
             _ => None,
         }
+    }
+}
+
+impl From<CallError> for Error {
+    fn from(error: CallError) -> Self {
+        Self::Service(Box::new(error))
+    }
+}
+
+impl ServiceError for CallError {
+    fn scope(&self) -> ErrorScope {
+        match self.lost() {
+            Some(_) => ErrorScope::Peer,
+            None => ErrorScope::Message,
+        }
+    }
+
+    fn lost(&self) -> Option<Rank> {
+        CallError::lost(self)
+    }
+
+    fn as_any(&self) -> &(dyn Any + Send + Sync) {
+        self
     }
 }

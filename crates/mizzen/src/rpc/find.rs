@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
-use crate::error::{BindError, FetchError};
-use crate::process::Handle;
-use crate::rank::{Address, Rank};
+use mizzen_core::Endpoint;
+use mizzen_core::Rank;
+use mizzen_core::service::Address;
+use mizzen_core::{BindError, FetchError};
 
 fn anywhere(name: &str) -> String {
     format!("service {name}")
@@ -18,12 +19,12 @@ fn at(name: &str, rank: Rank) -> String {
 }
 
 /// Others may call it.
-pub(super) fn announce(process: &Handle, name: &str, address: Address) -> Result<(), BindError> {
-    let here = at(name, process.id.rank);
+pub(super) fn announce(process: &Endpoint, name: &str, address: Address) -> Result<(), BindError> {
+    let here = at(name, process.id().rank);
     if process.has_bound(&here) {
         return Err(BindError::Taken {
             name: here,
-            owner: process.id.rank,
+            owner: process.id().rank,
         });
     }
     process.bind(&here, address)?;
@@ -34,14 +35,14 @@ pub(super) fn announce(process: &Handle, name: &str, address: Address) -> Result
 }
 
 /// Others may not any more.
-pub(super) fn withdraw(process: &Handle, name: &str, address: Address) {
-    process.unbind(&at(name, process.id.rank), address);
+pub(super) fn withdraw(process: &Endpoint, name: &str, address: Address) {
+    process.unbind(&at(name, process.id().rank), address);
     process.unbind(&anywhere(name), address);
 }
 
 /// The service of one rank, waiting for it if it is not there yet.
 pub(super) fn of_rank(
-    process: &Handle,
+    process: &Endpoint,
     name: &str,
     rank: Rank,
     patience: Duration,
@@ -51,11 +52,11 @@ pub(super) fn of_rank(
 
 /// The service of any rank: our own, or that of the one that began first, or of whoever still serves when that one has ended.
 pub(super) fn of_any(
-    process: &Handle,
+    process: &Endpoint,
     name: &str,
     patience: Duration,
 ) -> Result<Address, FetchError> {
-    let mine = process.id.rank;
+    let mine = process.id().rank;
     if process.has_bound(&at(name, mine)) {
         return of_rank(process, name, mine, patience);
     }
@@ -63,7 +64,7 @@ pub(super) fn of_any(
     if first.is_ok() {
         return first;
     }
-    let others = (1..process.size).map(|step| Rank((mine.0 + step) % process.size));
+    let others = (1..process.size()).map(|step| Rank((mine.0 + step) % process.size()));
     for rank in others {
         if let Ok(address) = of_rank(process, name, rank, SHORT_ANSWER.min(patience)) {
             return Ok(address);

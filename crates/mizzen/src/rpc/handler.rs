@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use super::request::{Asked, Request};
 use super::session::Session;
 use super::wire::Kind;
-use crate::error::Gone;
-use crate::tasks::{Crew, catch_panics, step_aside};
+use mizzen_core::Gone;
+use mizzen_core::service::{Crew, catch_panics, step_aside};
 
 /// What carries out calls.
 pub(super) trait Handler: Send + Sync {

@@ -40,10 +40,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::address::MailboxRef;
 use crate::deck::Deck;
-use crate::error::Error;
-use crate::rank::Rank;
+use mizzen_core::Error;
+use mizzen_core::MailboxRef;
+use mizzen_core::Rank;
 
 /// Remote procedures.
 impl Deck {

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use super::session::Session;
 use super::wire::{HEADER, Header, Kind};
-use crate::error::UnpackError;
-use crate::mailbox::{Mailbox, Next, Taken};
-use crate::message::{Flags, Incoming, Message, Payload};
-use crate::rank::{ProcessId, Rank};
+use mizzen_core::Mailbox;
+use mizzen_core::UnpackError;
+use mizzen_core::service::{Next, Taken};
+use mizzen_core::{Incoming, Message};
+use mizzen_core::{ProcessId, Rank};
 
 /// A call as it arrived: its header is read, its arguments are not.
 pub(super) struct Asked<'a> {
@@ -100,18 +101,13 @@ pub(super) fn open<'a>(
 
 fn open_other<'a>(mailbox: &Mailbox, taken: Taken) -> Option<(ProcessId, Header, Body<'a>)> {
     let source = taken.source;
-    if taken.flags.has(Flags::SINGLE) {
-        let simple = matches!(
-            taken.payload,
-            Payload::Short { .. } | Payload::Eager(_) | Payload::Owned(_)
-        );
-        let mut header = [0; HEADER];
-        let len = taken.payload.len().checked_sub(HEADER).filter(|_| simple)?;
-        taken.payload.copy_out(0, &mut header);
-        let mut value = vec![0; len];
-        taken.payload.copy_out(HEADER, &mut value);
-        return Some((source, Header::decode(&header)?, Body::Owned(value)));
-    }
+    let taken = match taken.split_single::<HEADER>() {
+        Ok(single) => {
+            let (header, value) = single?;
+            return Some((source, Header::decode(&header)?, Body::Owned(value)));
+        }
+        Err(taken) => taken,
+    };
     let mut incoming = mailbox.open(taken).ok()?;
     let header: [u8; HEADER] = incoming.unpack_express().ok()?;
     let header = Header::decode(&header)?;

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mizzen_lane::{SHORT_MAX, Watch};
+use mizzen_core::service::SHORT_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -16,18 +16,19 @@ use super::handler::{Handler, Plain, Watching};
 use super::request::{Asked, Body, open};
 use super::session::Session;
 use super::wire::{HEADER, Header, Kind};
-use crate::address::MailboxRef;
-use crate::error::{Error, Gone, RetrieveError};
-use crate::lock::{lock, try_lock};
-use crate::mailbox::{Mailbox, Next};
-use crate::process::Handle;
-use crate::rank::{ProcessId, Rank};
-use crate::tasks::{Pace, Source, Worker};
+use mizzen_core::Endpoint;
+use mizzen_core::Mailbox;
+use mizzen_core::MailboxRef;
+use mizzen_core::service::Next;
+use mizzen_core::service::{Pace, Source, Worker};
+use mizzen_core::service::{lock, try_lock};
+use mizzen_core::{Error, Gone, RetrieveError};
+use mizzen_core::{ProcessId, Rank};
 
 /// A service of this process, from [`Deck::serve`](crate::Deck::serve) and its kin. It is served until this is dropped: keep it.
 #[must_use = "the service ends when this is dropped"]
 pub struct Service {
-    process: Handle,
+    process: Endpoint,
     name: String,
     address: MailboxRef,
     served: Arc<Served>,
@@ -37,7 +38,7 @@ pub struct Service {
 impl Service {
     /// Serves a function from arguments to a result.
     pub(crate) fn of_function<A, R>(
-        process: &Handle,
+        process: &Endpoint,
         name: &str,
         function: impl Fn(A) -> R + Send + Sync + 'static,
     ) -> Result<Self, Error>
@@ -50,7 +51,7 @@ impl Service {
 
     /// The same, and a function that is told of every process of the job that dies or leaves.
     pub(crate) fn of_all<A, R>(
-        process: &Handle,
+        process: &Endpoint,
         name: &str,
         function: impl Fn(A) -> R + Send + Sync + 'static,
         lost: impl Fn(Gone) + Send + Sync + 'static,
@@ -62,20 +63,20 @@ impl Service {
         let handler = Watching(Plain(function, PhantomData), lost);
         let service = Self::start(process, name, handler)?;
         if let Some(mailbox) = &lock(&service.served.desk).mailbox {
-            let others = (0..process.size)
+            let others = (0..process.size())
                 .map(Rank)
-                .filter(|rank| *rank != process.id.rank);
+                .filter(|rank| *rank != process.id().rank);
             others.for_each(|rank| mailbox.depend_on(rank));
         }
         Ok(service)
     }
 
     pub(super) fn start(
-        process: &Handle,
+        process: &Endpoint,
         name: &str,
         handler: impl Handler + 'static,
     ) -> Result<Self, Error> {
-        let mailbox = Mailbox::new(process.clone(), process.mailboxes.open()?);
+        let mailbox = Mailbox::open_in(process)?;
         let (address, full_address) = (mailbox.address(), mailbox.full_address());
         let served = Arc::new(Served {
             desk: Mutex::new(Desk {
@@ -265,10 +266,7 @@ impl Desk {
             Body::Pieces(_) => return,
         };
         // A client that names nonsense, or is gone already, is not served.
-        let process = self
-            .mailbox
-            .as_ref()
-            .map(|mailbox| Arc::clone(mailbox.process()));
+        let process = self.mailbox.as_ref().map(Mailbox::process);
         let client = process.and_then(|process| MailboxRef::from_bytes(address, process));
         let Some(client) = client else { return };
         if let Ok(reply) = client.sender() {
@@ -280,9 +278,9 @@ impl Desk {
 
 impl Served {
     /// The watch of a mailbox that is closed may be another's already.
-    fn change_watch(&self, change: impl FnOnce(&Watch)) {
+    fn set_bell(&self, bell: Option<u32>) {
         if let Some(mailbox) = &lock(&self.desk).mailbox {
-            change(&mailbox.core().watch);
+            mailbox.set_bell(bell);
         }
     }
 }
@@ -322,7 +320,7 @@ impl Source for Served {
     }
 
     fn watch(&self, bell: u32) {
-        self.change_watch(|watch| watch.announce_sleep(bell));
+        self.set_bell(Some(bell));
     }
 
     fn is_ready(&self) -> bool {
@@ -333,6 +331,6 @@ impl Source for Served {
     }
 
     fn unwatch(&self) {
-        self.change_watch(Watch::announce_awake);
+        self.set_bell(None);
     }
 }

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mizzen_lane::SHORT_MAX;
+use mizzen_core::service::SHORT_MAX;
 
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
-use crate::lock::{lock, lock_patiently, try_lock};
-use crate::message::Message;
-use crate::sender::Sender;
+use mizzen_core::Message;
+use mizzen_core::Sender;
+use mizzen_core::service::{lock, lock_patiently, try_lock};
 
 /// A client of a service, as the service sees it.
 pub(super) struct Session {

@@ -1,6 +1,6 @@
 //! The header before arguments and results.
 
-use crate::message::Lead;
+use mizzen_core::service::Lead;
 
 /// Bytes of a header.
 pub(super) const HEADER: usize = size_of::<Lead>();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::meet;
 use crate::run;
 
-use mizzen::{Deck, Error, JourneyError, Mobile, Step};
+use mizzen::{Deck, JourneyError, Mobile, Step};
 use serde::{Deserialize, Serialize};
 
 /// Goes round all ranks, and notes where it was.
@@ -76,9 +76,10 @@ fn a_panic_reaches_the_home() {
     run(2, |deck| {
         deck.welcome::<Panics>()?;
         let outcome = deck.spawn(1, Panics)?.join();
+        let error = outcome.expect_err("it panicked");
         assert!(matches!(
-            outcome,
-            Err(Error::Journey(JourneyError::Panicked { message, .. })) if message == "on the way"
+            error.service(),
+            Some(JourneyError::Panicked { message, .. }) if message == "on the way"
         ));
         meet(&deck, "meeting 3")?;
         Ok(())

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::run;
 
-use mizzen::{Deck, Error, PoolError};
+use mizzen::{Deck, PoolError};
 
 /// Keeps a core busy.
 fn burn(time: Duration) {
@@ -100,18 +100,16 @@ fn a_panic_fails_the_map_of_its_owner_with_words() {
             assert!(x != 57, "not this one");
             x
         });
-        match results {
-            Err(Error::Pool(PoolError::Panicked { index, message, .. })) => {
-                assert_eq!((index, deck.rank().0), (57, 0));
-                assert!(message.contains("not this one"));
-                Ok(())
-            }
-            Ok(_) => {
-                assert!(deck.rank() == 1, "rank 0 has the item");
-                Ok(())
-            }
-            Err(other) => Err(other),
-        }
+        let Err(error) = results else {
+            assert!(deck.rank() == 1, "rank 0 has the item");
+            return Ok(());
+        };
+        let Some(PoolError::Panicked { index, message, .. }) = error.service() else {
+            return Err(error);
+        };
+        assert_eq!((*index, deck.rank().0), (57, 0));
+        assert!(message.contains("not this one"));
+        Ok(())
     })
     .unwrap();
 }

@@ -1,0 +1,11 @@
+//! A message being unpacked.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `unpack` | the pieces, one after the other |
+//! | `coming` | what is not here yet when it is wanted |
+
+mod coming;
+mod unpack;
+
+pub use unpack::Incoming;
