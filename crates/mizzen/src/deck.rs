@@ -12,10 +12,6 @@ use mizzen_core::{
     MailboxError, MailboxRef, Plain, Rank, Scope, Task, WeakEndpoint,
 };
 
-use crate::mobile::{Harbour, Mobile};
-use crate::pool::Agent;
-use crate::rpc::Service;
-
 /// A process's handle on the job. Clone it, share it between threads.
 ///
 /// ```
@@ -26,35 +22,34 @@ use crate::rpc::Service;
 #[derive(Clone)]
 pub struct Deck {
     pub(crate) process: Endpoint,
-    kept: Arc<Kept>,
+    kept: Arc<Keeping>,
 }
 
-/// What all clones of a `Deck` hold together: services of the runtime itself, which end with the last of them.
+/// What all clones of a `Deck` hold together: what services keep as long as the process is in its job, by its type.
 #[derive(Default)]
-struct Kept {
-    pool: Mutex<Option<(Arc<Agent>, Service)>>,
-    /// Where mobile tasks run, by their kind.
-    harbours: Mutex<HashMap<TypeId, KeptHarbour>>,
+struct Keeping(Mutex<HashMap<TypeId, Arc<dyn Kept>>>);
+
+/// Something that a service of this crate keeps as long as the program has a [`Deck`].
+pub(crate) trait Kept: Any + Send + Sync {
+    /// The last `Deck` is dropped. Workers may still hold what they looked at last; the process leaves its job now all the
+    /// same.
+    fn close(&self);
+
+    /// Itself, to find out what it is.
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
-/// A `Harbour<T>`, the service that others send tasks to, and what closes its ways to others.
-type KeptHarbour = (Arc<dyn Any + Send + Sync>, Service, Box<dyn Fn() + Send>);
-
-impl Drop for Kept {
+impl Drop for Keeping {
     fn drop(&mut self) {
-        // Workers may still hold what they looked at last; the process leaves its job now all the same.
-        let harbours = core::mem::take(&mut *lock(&self.harbours));
-        for (_, service, close) in harbours.into_values() {
-            drop(service);
-            close();
-        }
+        let kept = core::mem::take(&mut *lock(&self.0));
+        kept.into_values().for_each(|kept| kept.close());
     }
 }
 
 /// A `Deck` that does not keep the process in its job.
 pub(crate) struct WeakDeck {
     process: WeakEndpoint,
-    kept: Weak<Kept>,
+    kept: Weak<Keeping>,
 }
 
 impl WeakDeck {
@@ -95,33 +90,21 @@ impl Deck {
         }
     }
 
-    /// Where mobile tasks of a kind run in this process; from the first use on.
-    pub(crate) fn harbour<T: Mobile>(&self) -> Result<Arc<Harbour<T>>, Error> {
-        let mut harbours = lock(&self.kept.harbours);
-        let known = harbours.get(&TypeId::of::<T>());
-        if let Some(Ok(harbour)) = known.map(|(any, ..)| Arc::clone(any).downcast()) {
-            return Ok(harbour);
+    /// What a service keeps here: made at its first use.
+    pub(crate) fn keep<K: Kept>(
+        &self,
+        make: impl FnOnce(&Self) -> Result<K, Error>,
+    ) -> Result<Arc<K>, Error> {
+        let mut kept = lock(&self.kept.0);
+        if let Some(known) = kept.get(&TypeId::of::<K>()) {
+            let known: Arc<dyn Any + Send + Sync> = Arc::clone(known).as_any();
+            if let Ok(known) = known.downcast() {
+                return Ok(known);
+            }
         }
-        let (harbour, service) = Harbour::<T>::open(self)?;
-        let closes = Arc::clone(&harbour);
-        let close = Box::new(move || closes.close());
-        harbours.insert(
-            TypeId::of::<T>(),
-            (Arc::clone(&harbour) as _, service, close),
-        );
-        Ok(harbour)
-    }
-
-    /// What others ask for items of this process's maps; from the first map on.
-    pub(crate) fn pool_agent(&self) -> Result<Arc<Agent>, Error> {
-        let mut pool = lock(&self.kept.pool);
-        if let Some((agent, _)) = &*pool {
-            return Ok(Arc::clone(agent));
-        }
-        let agent = Arc::new(Agent::default());
-        let service = agent.serve(&self.process)?;
-        *pool = Some((Arc::clone(&agent), service));
-        Ok(agent)
+        let made = Arc::new(make(self)?);
+        kept.insert(TypeId::of::<K>(), Arc::clone(&made) as Arc<dyn Kept>);
+        Ok(made)
     }
 
     /// This process's number in the job, from 0.

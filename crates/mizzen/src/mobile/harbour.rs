@@ -1,5 +1,6 @@
 //! The tasks that are here: steps, departures, arrivals.
 
+use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::cargo::{Cargo, Packed};
+use super::error::JourneyError;
 use super::home::{Home, Journey};
-use super::{JourneyError, Mobile, Step};
-use crate::deck::{Deck, WeakDeck};
+use super::kind::{Mobile, Step};
+use crate::deck::{Deck, Kept, WeakDeck};
 use crate::rpc::{Client, Service, words_of};
 use mizzen_core::Error;
 use mizzen_core::service::without_place;
@@ -26,8 +28,35 @@ const AVOIDED: Duration = Duration::from_millis(50);
 const ASK_EVERY: Duration = Duration::from_millis(1);
 const ASKED_AT_ONCE: u32 = 8;
 
+/// Where mobile tasks of a kind run in this process; from the first use on.
+pub(super) fn of<T: Mobile>(deck: &Deck) -> Result<Arc<Harbour<T>>, Error> {
+    let open = deck.keep(|deck| {
+        let (harbour, service) = Harbour::<T>::open(deck)?;
+        let service = Mutex::new(Some(service));
+        Ok(Open { harbour, service })
+    })?;
+    Ok(Arc::clone(&open.harbour))
+}
+
+/// A harbour, and the service that others send tasks to.
+struct Open<T: Mobile> {
+    harbour: Arc<Harbour<T>>,
+    service: Mutex<Option<Service>>,
+}
+
+impl<T: Mobile> Kept for Open<T> {
+    fn close(&self) {
+        drop(lock(&self.service).take());
+        self.harbour.close();
+    }
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
 /// Where tasks of one kind run in this process.
-pub(crate) struct Harbour<T: Mobile> {
+pub(super) struct Harbour<T: Mobile> {
     deck: WeakDeck,
     me: ProcessId,
     size: u32,
@@ -66,7 +95,7 @@ struct Aboard<T> {
 
 impl<T: Mobile> Harbour<T> {
     /// Opens it; the service is what others send tasks to.
-    pub(crate) fn open(deck: &Deck) -> Result<(Arc<Self>, Service), Error> {
+    fn open(deck: &Deck) -> Result<(Arc<Self>, Service), Error> {
         let harbour = Arc::new(Self {
             deck: deck.downgrade(),
             me: deck.process.id(),
@@ -90,12 +119,12 @@ impl<T: Mobile> Harbour<T> {
         Ok((harbour, service))
     }
 
-    pub(crate) fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
     /// Starts a task whose home is here.
-    pub(crate) fn launch(
+    pub(super) fn launch(
         self: &Arc<Self>,
         rank: Rank,
         task: T,
@@ -360,7 +389,7 @@ impl<T: Mobile> Harbour<T> {
     }
 
     /// Nothing is sent any more.
-    pub(crate) fn close(&self) {
+    fn close(&self) {
         lock(&self.ways).clear();
     }
 

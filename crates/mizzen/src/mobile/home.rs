@@ -7,7 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use serde::de::DeserializeOwned;
 
 use super::cargo::{Packed, TaskId};
-use super::{JourneyError, Mobile};
+use super::error::JourneyError;
+use super::kind::Mobile;
 use mizzen_core::Error;
 use mizzen_core::service::lock;
 use mizzen_core::service::without_place;

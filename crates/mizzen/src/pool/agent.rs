@@ -1,12 +1,14 @@
 //! The service by which others ask for items and deliver results. It lives as long as the process is in its job, so that who
 //! comes late learns what is over.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
+use crate::deck::{Deck, Kept};
 use crate::rpc::Service;
 use mizzen_core::Endpoint;
 use mizzen_core::Error;
@@ -80,9 +82,35 @@ pub(super) trait Lender: Send + Sync {
     fn is_finished(&self) -> bool;
 }
 
+/// What others ask for items of this process's maps; from the first map on.
+pub(super) fn of(deck: &Deck) -> Result<Arc<Agent>, Error> {
+    let served = deck.keep(|deck| {
+        let agent = Arc::<Agent>::default();
+        let service = Mutex::new(Some(agent.serve(&deck.process)?));
+        Ok(Served { agent, service })
+    })?;
+    Ok(Arc::clone(&served.agent))
+}
+
+/// The agent of a process, and its service.
+struct Served {
+    agent: Arc<Agent>,
+    service: Mutex<Option<Service>>,
+}
+
+impl Kept for Served {
+    fn close(&self) {
+        drop(lock(&self.service).take());
+    }
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
 /// What a process knows of its maps.
 #[derive(Default)]
-pub(crate) struct Agent {
+pub(super) struct Agent {
     maps: Mutex<Maps>,
 }
 
@@ -95,7 +123,7 @@ struct Maps {
 
 impl Agent {
     /// Answers to others from now on.
-    pub(crate) fn serve(self: &Arc<Self>, process: &Endpoint) -> Result<Service, Error> {
+    fn serve(self: &Arc<Self>, process: &Endpoint) -> Result<Service, Error> {
         let (agent, size, me) = (Arc::clone(self), process.size(), process.id());
         Service::of_function(process, SERVICE, move |ask: Ask| {
             agent.answer(ask, size, me)

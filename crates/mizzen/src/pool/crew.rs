@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_bytes::ByteBuf;
 
-use super::Settings;
 use super::agent::{Answer, Ask, Lender, MapId, SERVICE};
 use super::board::{Arrived, Board, Foreign, Work, encoding};
 use super::progress::Progress;
 use super::report::{PoolError, Report};
+use super::settings::Settings;
 use crate::deck::Deck;
 use crate::rpc::{Client, words_of};
 use mizzen_core::Mailbox;
@@ -53,7 +53,7 @@ where
 {
     let started = Instant::now();
     let board = Arc::new(Board::new(items));
-    let agent = deck.pool_agent()?;
+    let agent = super::agent::of(deck)?;
     let map = agent.open(&settings.name, Arc::clone(&board) as Arc<dyn Lender>);
     let bench = Bench {
         deck,

@@ -17,6 +17,7 @@ mod board;
 mod crew;
 mod progress;
 mod report;
+mod settings;
 
 use core::ops::ControlFlow;
 use std::time::Duration;
@@ -24,11 +25,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use agent::Agent;
 pub use report::{Outcome, PoolError, Report};
 
 use crate::deck::Deck;
 use mizzen_core::Error;
+use settings::Settings;
 
 /// A map over all processes, being set up: from [`Deck::pool`].
 #[derive(Debug)]
@@ -36,14 +37,6 @@ use mizzen_core::Error;
 pub struct Pool<'d> {
     deck: &'d Deck,
     settings: Settings,
-}
-
-#[derive(Debug, Clone)]
-struct Settings {
-    name: String,
-    threads: usize,
-    progress: Option<bool>,
-    help_for: Option<Duration>,
 }
 
 impl Deck {
