@@ -24,12 +24,10 @@
 
 mod driver;
 mod network;
-mod random;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use self::driver::SimDriver;
-pub use self::random::Random;
 
 use self::network::Network;
 use crate::{Locator, PeerId};
