@@ -23,6 +23,7 @@ use std::time::Instant;
 
 use mizzen::Deck;
 use mizzen_examples::Result;
+use mizzen_examples::options::accept;
 use mizzen_examples::picture::write_png;
 use options::Options;
 use tiles::{Map, Tiles};
@@ -34,11 +35,9 @@ fn main() {
 
 fn run() -> Result<()> {
     let deck = Deck::join()?;
-    let options = match Options::parse(std::env::args().skip(1), Map::WHOLE) {
-        Ok(options) => options,
-        // All processes got the same arguments: one complaint is enough.
-        Err(error) if deck.rank() == 0 => return Err(error),
-        Err(_) => return Ok(()),
+    let asked = Options::read(std::env::args_os(), Map::WHOLE);
+    let Some(options) = accept(&deck, asked)? else {
+        return Ok(());
     };
     let started = Instant::now();
     let tiles = Arc::new(Tiles::draw(&deck, Map::WHOLE)?);

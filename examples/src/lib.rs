@@ -1,4 +1,4 @@
-//! What the applications in this folder share: how they fail, read options, keep to cores and write pictures.
+//! What the applications in this folder share: how they fail, check options, keep to cores and write pictures.
 
 pub mod cores;
 pub mod options;
