@@ -56,8 +56,20 @@ enum Room {
     Promised,
 }
 
+impl SimNet {
+    /// Attaches a process. If one with this id is attached, it is cut off: its successor replaces it.
+    ///
+    /// # Panics
+    ///
+    /// When the system has no descriptor left for the driver's wakeup.
+    #[must_use]
+    pub fn driver(&self, me: PeerId) -> SimDriver {
+        SimDriver::attach(self.clone(), me)
+    }
+}
+
 impl SimDriver {
-    pub(super) fn attach(net: SimNet, me: PeerId) -> Self {
+    fn attach(net: SimNet, me: PeerId) -> Self {
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let doorbell =
             Arc::new(doorbell.expect("a descriptor for the wakeup of a simulated driver"));
