@@ -4,11 +4,13 @@
 //!
 //! README.md beside this file says how it works.
 
+mod ask;
 mod census;
 mod chart;
 mod jpeg;
 mod noise;
 mod options;
+mod place;
 mod scale;
 mod service;
 mod terrain;
@@ -26,7 +28,8 @@ use mizzen_examples::Result;
 use mizzen_examples::options::accept;
 use mizzen_examples::picture::write_png;
 use options::Options;
-use tiles::{Map, Tiles};
+use place::Map;
+use tiles::Tiles;
 use viewer::Viewer;
 
 fn main() {

@@ -7,7 +7,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use mizzen_examples::Result;
 use mizzen_examples::options::number;
 
-use super::tiles::Map;
+use super::place::Map;
 use super::view::{MAX_SCALE, MIN_SCALE, View};
 
 /// Without a scale, a region is shown with at most so many pixels a side.

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use mizzen::Result;
 
+use super::ask::Ask;
 use super::options::Options;
-use super::service::{self, Ask};
-use super::tiles::{Map, Place, TILE, Tiles};
+use super::place::{Map, Place, TILE};
+use super::service;
+use super::tiles::Tiles;
 use super::view::{Part, View};
 use super::viewer::Viewer;
 use super::{census, chart, jpeg, scale};

@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 use mizzen::Deck;
 
-use crate::Result;
+use crate::failure::Result;
 
 /// Reads a value as a number within `bounds`, whose type is that of the option: a `value_parser` of clap.
 ///
