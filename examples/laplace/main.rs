@@ -19,8 +19,10 @@ mod solve;
 #[cfg(test)]
 mod tests;
 
+use clap::Parser;
 use mizzen::Deck;
 use mizzen_examples::Result;
+use mizzen_examples::options::accept;
 use options::Options;
 
 fn main() {
@@ -29,12 +31,10 @@ fn main() {
 
 fn run() -> Result<()> {
     let deck = Deck::join()?;
-    let options = Options::parse(std::env::args().skip(1));
-    let options = match options.and_then(|options| options.check(deck.size()).map(|()| options)) {
-        Ok(options) => options,
-        // All processes got the same arguments: one complaint is enough.
-        Err(error) if deck.rank() == 0 => return Err(error),
-        Err(_) => return Ok(()),
+    let asked = Options::try_parse().map_err(Into::into);
+    let asked = asked.and_then(|options| options.checked(deck.size()));
+    let Some(options) = accept(&deck, asked)? else {
+        return Ok(());
     };
     let (blocks, outcome) = solve::solve(&deck, &options)?;
     if let Some(file) = &options.picture {

@@ -2,85 +2,56 @@
 
 use std::path::PathBuf;
 
+use clap::Parser;
 use mizzen_examples::Result;
 use mizzen_examples::options::number;
 
-const USAGE: &str = "the options are --size CELLS (of a side), --iterations COUNT (at most), --tolerance CHANGE (below which \
-                     to stop), --check-every ITERATIONS, --omega FACTOR (1: no over-relaxation), --threads COUNT (of each \
-                     process), --pin (each thread to a core), --picture FILE.png, --residuals FILE.svg and --json";
 /// A border row of one colour then has less than 64 KiB, and goes on its way before its receiver asks over every network.
 const MAX_SIZE: usize = 16_000;
 
-#[derive(Clone, Debug, PartialEq)]
+/// Laplace's equation on a heated plate, by all threads of all processes.
+#[derive(Clone, Debug, PartialEq, Parser)]
+#[command(name = "laplace")]
 pub(crate) struct Options {
-    /// Inner cells of a side.
+    /// Inner cells of a side of the plate
+    #[arg(long, value_name = "CELLS", default_value_t = 2000, value_parser = number(1..=MAX_SIZE))]
     pub(crate) size: usize,
+    /// Stop after so many iterations
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = number(1..=1_000_000_000_usize))]
     pub(crate) iterations: usize,
-    /// Over when no cell changes by this in an iteration.
+    /// Stop when no cell changes by this many degrees in an iteration
+    #[arg(long, value_name = "CHANGE", default_value_t = 1e-3, value_parser = number(0.0..=100.0))]
     pub(crate) tolerance: f64,
+    /// How often to look at the largest change
+    #[arg(long, value_name = "ITERATIONS", default_value_t = 50, value_parser = number(1..=1_000_000_usize))]
     pub(crate) check_every: usize,
-    pub(crate) omega: f64,
-    /// Of each process.
+    /// Factor of over-relaxation, 1 for none [default: the best for this size]
+    // From 2 on it does not converge.
+    #[arg(long, value_name = "FACTOR", value_parser = number(0.01..=1.9999))]
+    pub(crate) omega: Option<f64>,
+    /// Threads of each process
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = number(1..=1024_usize))]
     pub(crate) threads: usize,
-    /// Each thread stays on a core.
+    /// Keep each thread on a core
+    #[arg(long)]
     pub(crate) pin: bool,
+    /// Draw the plate, a pixel for each cell
+    #[arg(long, value_name = "FILE.png")]
     pub(crate) picture: Option<PathBuf>,
+    /// Draw the largest change over the iterations
+    #[arg(long, value_name = "FILE.svg")]
     pub(crate) residuals: Option<PathBuf>,
+    /// Print the result for programs
+    #[arg(long)]
     pub(crate) json: bool,
 }
 
 impl Options {
-    pub(crate) fn new(size: usize) -> Self {
-        Self {
-            size,
-            iterations: 100_000,
-            tolerance: 1e-3,
-            check_every: 50,
-            omega: best_omega(size),
-            threads: 1,
-            pin: false,
-            picture: None,
-            residuals: None,
-            json: false,
-        }
-    }
-
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self> {
-        let mut options = Self::new(2000);
-        let mut omega = None;
-        while let Some(option) = args.next() {
-            let mut value = || {
-                args.next()
-                    .ok_or_else(|| format!("{option} needs a value; {USAGE}"))
-            };
-            match option.as_str() {
-                "--size" => options.size = number(&option, &value()?, 1..=MAX_SIZE)?,
-                "--iterations" => {
-                    options.iterations = number(&option, &value()?, 1..=1_000_000_000)?;
-                }
-                "--tolerance" => options.tolerance = number(&option, &value()?, 0.0..=100.0)?,
-                "--check-every" => {
-                    options.check_every = number(&option, &value()?, 1..=1_000_000)?;
-                }
-                // From 2 on it does not converge.
-                "--omega" => omega = Some(number(&option, &value()?, 0.01..=1.9999)?),
-                "--threads" => options.threads = number(&option, &value()?, 1..=1024)?,
-                "--pin" => options.pin = true,
-                "--picture" => options.picture = Some(value()?.into()),
-                "--residuals" => options.residuals = Some(value()?.into()),
-                "--json" => options.json = true,
-                _ => return Err(format!("there is no option {option:?}; {USAGE}").into()),
-            }
-        }
-        options.omega = omega.unwrap_or_else(|| best_omega(options.size));
-        Ok(options)
-    }
-
     /// Refuses a job in which some thread would have nothing to do.
-    pub(crate) fn check(&self, ranks: u32) -> Result<()> {
+    pub(crate) fn checked(self, ranks: u32) -> Result<Self> {
         let workers = ranks as usize * self.threads;
         if workers <= self.size {
-            return Ok(());
+            return Ok(self);
         }
         let (size, threads) = (self.size, self.threads);
         Err(format!(
@@ -88,6 +59,11 @@ impl Options {
              give --size {workers} or more, or start fewer"
         )
         .into())
+    }
+
+    /// The factor of over-relaxation.
+    pub(crate) fn omega(&self) -> f64 {
+        self.omega.unwrap_or_else(|| best_omega(self.size))
     }
 
     /// Whether the largest change is asked for after this iteration. It always is after the last.

@@ -16,7 +16,7 @@ pub(crate) fn line(deck: &Deck, options: &Options, outcome: &Outcome) -> String 
             "{{\"size\":{size},\"ranks\":{ranks},\"threads\":{threads},\"omega\":{},\"iterations\":{iterations},\
              \"residual\":{change},\"seconds\":{seconds},\"million_updates_per_s\":{millions},\
              \"fingerprint\":\"{fingerprint:016x}\"}}",
-            options.omega
+            options.omega()
         );
     }
     format!(

@@ -42,7 +42,7 @@ fn draw(
 
     let area = SVGBackend::new(file, (WIDTH, HEIGHT)).into_drawing_area();
     area.fill(&WHITE)?;
-    let (size, omega) = (options.size, options.omega);
+    let (size, omega) = (options.size, options.omega());
     let mut chart = ChartBuilder::on(&area)
         .caption(format!("{size} × {size} cells, ω = {omega}"), (FONT, 20))
         .margin(14)

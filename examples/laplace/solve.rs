@@ -63,19 +63,20 @@ fn work(deck: &Deck, options: &Options, place: Place) -> Result<(Block, Outcome)
     let mut agreement = Agreement::join(deck, place)?;
     let steps = schedule::iteration(block.rows());
     let mut changes = Vec::new();
+    let omega = options.omega();
 
     let started = Instant::now();
     neighbours.send(Colour::Black, &block)?;
     for iteration in 1..=options.iterations {
         if !options.is_checked(iteration) {
             iterate(&steps, &mut neighbours, &mut block, |block, colour, row| {
-                block.relax(colour, row, options.omega);
+                block.relax(colour, row, omega);
             })?;
             continue;
         }
         let mut largest = 0.0f64;
         iterate(&steps, &mut neighbours, &mut block, |block, colour, row| {
-            largest = largest.max(block.relax_measured(colour, row, options.omega));
+            largest = largest.max(block.relax_measured(colour, row, omega));
         })?;
         let largest = agreement.on(largest, f64::max)?;
         changes.push((iteration, largest));

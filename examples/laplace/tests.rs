@@ -1,9 +1,16 @@
 //! The parallel program against a serial one that is written as the textbook has it.
 
+use clap::Parser;
+
 use super::block::Block;
 use super::options::Options;
 use super::solve::{Outcome, solve};
 use super::{gather, plate};
+
+/// The options of a plate of this size.
+fn sized(size: usize) -> Options {
+    Options::parse_from(["laplace", "--size", &size.to_string()])
+}
 
 /// Rows, edges included, after so many iterations one cell at a time, and the largest change of the last.
 fn serial(options: &Options, iterations: usize) -> (Vec<Vec<f64>>, f64) {
@@ -19,7 +26,7 @@ fn serial(options: &Options, iterations: usize) -> (Vec<Vec<f64>>, f64) {
                     let vertical = rows[row - 1][column] + rows[row + 1][column];
                     let horizontal = rows[row][column - 1] + rows[row][column + 1];
                     let old = rows[row][column];
-                    let new = old + options.omega * (0.25 * (vertical + horizontal) - old);
+                    let new = old + options.omega() * (0.25 * (vertical + horizontal) - old);
                     largest = largest.max((new - old).abs());
                     rows[row][column] = new;
                 }
@@ -67,7 +74,7 @@ fn any_division_gives_the_serial_plate_bit_for_bit() {
                 iterations: 35,
                 check_every: 10,
                 threads,
-                ..Options::new(size)
+                ..sized(size)
             };
             assert_same(&options, ranks);
         }
@@ -81,7 +88,7 @@ fn tiny_plates_are_plates() {
             assert_same(
                 &Options {
                     iterations: 7,
-                    ..Options::new(size)
+                    ..sized(size)
                 },
                 ranks,
             );
@@ -94,7 +101,7 @@ fn it_stops_at_the_first_check_below_the_tolerance() {
     let options = Options {
         check_every: 5,
         tolerance: 1e-2,
-        ..Options::new(20)
+        ..sized(20)
     };
     let (_, outcome) = parallel(&options, 2);
     let (last, before) = outcome.changes.split_last().expect("it was checked");
@@ -110,7 +117,7 @@ fn it_stops_at_the_first_check_below_the_tolerance() {
 fn a_plate_at_rest_is_the_mean_of_its_surroundings() {
     let options = Options {
         tolerance: 1e-11,
-        ..Options::new(30)
+        ..sized(30)
     };
     let (rows, _) = parallel(&options, 2);
     for row in 1..29 {
@@ -139,11 +146,11 @@ fn fingerprints_of_blocks_add_up_and_tell_plates_apart() {
 fn more_workers_than_rows_are_refused_with_a_sentence() {
     let options = Options {
         threads: 3,
-        ..Options::new(5)
+        ..sized(5)
     };
-    assert!(options.check(1).is_ok());
+    assert!(options.clone().checked(1).is_ok());
     let refusal = options
-        .check(2)
+        .checked(2)
         .expect_err("6 workers have 5 rows")
         .to_string();
     assert_eq!(
@@ -154,33 +161,39 @@ fn more_workers_than_rows_are_refused_with_a_sentence() {
 
 #[test]
 fn options_are_read_and_bad_ones_refused_with_sentences() {
-    let parse = |line: &str| Options::parse(line.split_whitespace().map(String::from));
+    let parse = |line: &str| {
+        Options::try_parse_from(["laplace"].into_iter().chain(line.split_whitespace()))
+    };
     let options = parse("--size 100 --omega 1 --threads 2 --json").expect("they are right");
     assert_eq!(
-        (options.size, options.omega, options.threads, options.json),
+        (options.size, options.omega(), options.threads, options.json),
         (100, 1.0, 2, true)
     );
     assert_eq!(
-        parse("--size 100").expect("right").omega,
-        Options::new(100).omega
+        parse("--size 1").expect("right").omega(),
+        1.0,
+        "one cell has nothing to relax"
     );
     for (line, sentence) in [
         (
             "--size 0",
-            "--size needs a number from 1 to 16000, not \"0\"",
+            "error: invalid value '0' for '--size <CELLS>': not a number from 1 to 16000",
         ),
         (
             "--omega 2",
-            "--omega needs a number from 0.01 to 1.9999, not \"2\"",
+            "error: invalid value '2' for '--omega <FACTOR>': not a number from 0.01 to 1.9999",
         ),
         (
             "--tolerance NaN",
-            "--tolerance needs a number from 0 to 100, not \"NaN\"",
+            "error: invalid value 'NaN' for '--tolerance <CHANGE>': not a number from 0 to 100",
         ),
-        ("--threads", "--threads needs a value; the options are"),
+        (
+            "--threads",
+            "error: a value is required for '--threads <COUNT>' but none was supplied",
+        ),
         (
             "--colour red",
-            "there is no option \"--colour\"; the options are",
+            "error: unexpected argument '--colour' found",
         ),
     ] {
         let refusal = parse(line).expect_err(line).to_string();

@@ -14,8 +14,10 @@ mod tests;
 
 use std::time::Instant;
 
+use clap::Parser;
 use mizzen::{Deck, Outcome};
 use mizzen_examples::Result;
+use mizzen_examples::options::accept;
 use mizzen_examples::picture::write_png;
 use options::Options;
 use serde_bytes::ByteBuf;
@@ -26,11 +28,9 @@ fn main() {
 
 fn run() -> Result<()> {
     let deck = Deck::join()?;
-    let options = match Options::parse(std::env::args().skip(1)) {
-        Ok(options) => options,
-        // All processes got the same arguments: one complaint is enough.
-        Err(error) if deck.rank() == 0 => return Err(error),
-        Err(_) => return Ok(()),
+    let asked = Options::try_parse().map_err(Into::into);
+    let Some(options) = accept(&deck, asked)? else {
+        return Ok(());
     };
     if options.json {
         // All are there when this returns: what is timed is the picture, not how long processes take to start.
@@ -43,7 +43,7 @@ fn run() -> Result<()> {
         return Ok(());
     }
     let pixels = slices::together(outcome.results);
-    if let Some(file) = &options.output {
+    if let Some(file) = options.output() {
         write_png(file, options.width, options.height, &pixels)?;
     }
     let line = match options.json {

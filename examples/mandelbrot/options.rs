@@ -1,60 +1,44 @@
 //! What the user may ask for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use mizzen_examples::Result;
+use clap::Parser;
 use mizzen_examples::options::number;
 
-const USAGE: &str = "the options are --width PIXELS, --height PIXELS, --iterations COUNT, --threads COUNT (of each \
-                     process), --output FILE.png and --json";
 /// The picture is kept in memory as a whole: 3 bytes a pixel.
 const MAX_SIDE: u32 = 32_768;
 
-#[derive(Clone, Debug, PartialEq)]
+/// The Mandelbrot set, computed by all processes.
+#[derive(Clone, Debug, PartialEq, Parser)]
+#[command(name = "mandelbrot")]
 pub(crate) struct Options {
+    /// Width of the picture
+    #[arg(long, value_name = "PIXELS", default_value_t = 1600, value_parser = number(1..=MAX_SIDE))]
     pub(crate) width: u32,
+    /// Height of the picture
+    #[arg(long, value_name = "PIXELS", default_value_t = 1200, value_parser = number(1..=MAX_SIDE))]
     pub(crate) height: u32,
+    /// A point that has not left after so many steps is in the set
+    #[arg(long, value_name = "COUNT", default_value_t = 2000, value_parser = number(1..=u32::MAX))]
     pub(crate) iterations: u32,
-    /// Of each process.
+    /// Threads of each process
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = number(1..=1024_usize))]
     pub(crate) threads: usize,
+    /// The picture [default: mandelbrot.png, or none with --json]
+    #[arg(long, value_name = "FILE.png")]
     pub(crate) output: Option<PathBuf>,
+    /// Print the time for programs
+    #[arg(long)]
     pub(crate) json: bool,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            width: 1600,
-            height: 1200,
-            iterations: 2000,
-            threads: 1,
-            output: None,
-            json: false,
-        }
-    }
-}
-
 impl Options {
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self> {
-        let mut options = Self::default();
-        while let Some(option) = args.next() {
-            let mut value = || {
-                args.next()
-                    .ok_or_else(|| format!("{option} needs a value; {USAGE}"))
-            };
-            match option.as_str() {
-                "--width" => options.width = number(&option, &value()?, 1..=MAX_SIDE)?,
-                "--height" => options.height = number(&option, &value()?, 1..=MAX_SIDE)?,
-                "--iterations" => options.iterations = number(&option, &value()?, 1..=u32::MAX)?,
-                "--threads" => options.threads = number(&option, &value()?, 1..=1024)?,
-                "--output" => options.output = Some(value()?.into()),
-                "--json" => options.json = true,
-                _ => return Err(format!("there is no option {option:?}; {USAGE}").into()),
-            }
+    /// Where the picture goes, if anywhere: programs want figures, unless they name a file.
+    pub(crate) fn output(&self) -> Option<&Path> {
+        match &self.output {
+            Some(file) => Some(file),
+            None if self.json => None,
+            None => Some(Path::new("mandelbrot.png")),
         }
-        if !options.json {
-            options.output.get_or_insert("mandelbrot.png".into());
-        }
-        Ok(options)
     }
 }

@@ -6,7 +6,7 @@ use super::options::Options;
 
 /// Who computed how much.
 pub(crate) fn for_people(options: &Options, report: &Report) -> String {
-    match &options.output {
+    match options.output() {
         Some(file) => format!("{}: {report}", file.display()),
         None => report.to_string(),
     }

@@ -1,5 +1,7 @@
 //! The picture, by any number of processes.
 
+use clap::Parser;
+
 use super::options::Options;
 use super::slices::Slice;
 use super::{compute, fractal, report, slices};
@@ -16,7 +18,7 @@ fn small() -> Options {
         width: 90,
         height: 67,
         iterations: 200,
-        ..Options::default()
+        ..Options::parse_from(["mandelbrot"])
     }
 }
 
@@ -65,30 +67,33 @@ fn fingerprints_tell_pictures_apart() {
 
 #[test]
 fn options_are_read_and_bad_ones_refused_with_sentences() {
-    let parse = |line: &str| Options::parse(line.split_whitespace().map(String::from));
+    let parse = |line: &str| {
+        Options::try_parse_from(["mandelbrot"].into_iter().chain(line.split_whitespace()))
+    };
     let options = parse("--width 10 --height 20 --threads 3 --json").expect("they are right");
     assert_eq!(
         (options.width, options.height, options.threads, options.json),
         (10, 20, 3, true)
     );
     assert_eq!(
-        options.output, None,
+        options.output(),
+        None,
         "programs want figures, unless they name a file"
     );
     assert_eq!(
-        parse("").expect("right").output.expect("a name").to_str(),
-        Some("mandelbrot.png")
+        parse("").expect("right").output(),
+        Some("mandelbrot.png".as_ref())
     );
     for (line, sentence) in [
         (
             "--width 0",
-            "--width needs a number from 1 to 32768, not \"0\"",
+            "error: invalid value '0' for '--width <PIXELS>': not a number from 1 to 32768",
         ),
-        ("--threads", "--threads needs a value; the options are"),
         (
-            "--depth 3",
-            "there is no option \"--depth\"; the options are",
+            "--threads",
+            "error: a value is required for '--threads <COUNT>' but none was supplied",
         ),
+        ("--depth 3", "error: unexpected argument '--depth' found"),
     ] {
         let refusal = parse(line).expect_err(line).to_string();
         assert!(refusal.starts_with(sentence), "{refusal}");

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use super::jpeg;
+use super::place::{Place, TILE};
 use super::terrain::{Terrain, smooth};
-use super::tiles::{Place, TILE};
 
 type Colour = [f32; 3];
 

@@ -5,7 +5,7 @@ use image::{ExtendedColorType, ImageDecoder, ImageError};
 use mizzen::{Error, Result};
 use std::io::Cursor;
 
-use super::tiles::TILE;
+use super::place::TILE;
 
 /// Lines stay sharp, and a tile needs a tenth of its pixels' bytes.
 const QUALITY: u8 = 85;

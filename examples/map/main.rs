@@ -4,11 +4,13 @@
 //!
 //! README.md beside this file says how it works.
 
+mod ask;
 mod census;
 mod chart;
 mod jpeg;
 mod noise;
 mod options;
+mod place;
 mod scale;
 mod service;
 mod terrain;
@@ -23,9 +25,11 @@ use std::time::Instant;
 
 use mizzen::Deck;
 use mizzen_examples::Result;
+use mizzen_examples::options::accept;
 use mizzen_examples::picture::write_png;
 use options::Options;
-use tiles::{Map, Tiles};
+use place::Map;
+use tiles::Tiles;
 use viewer::Viewer;
 
 fn main() {
@@ -34,11 +38,9 @@ fn main() {
 
 fn run() -> Result<()> {
     let deck = Deck::join()?;
-    let options = match Options::parse(std::env::args().skip(1), Map::WHOLE) {
-        Ok(options) => options,
-        // All processes got the same arguments: one complaint is enough.
-        Err(error) if deck.rank() == 0 => return Err(error),
-        Err(_) => return Ok(()),
+    let asked = Options::read(std::env::args_os(), Map::WHOLE);
+    let Some(options) = accept(&deck, asked)? else {
+        return Ok(());
     };
     let started = Instant::now();
     let tiles = Arc::new(Tiles::draw(&deck, Map::WHOLE)?);

@@ -1,19 +1,37 @@
 //! What the user may ask for.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use mizzen_examples::Result;
 use mizzen_examples::options::number;
 
-use super::tiles::Map;
+use super::place::Map;
 use super::view::{MAX_SCALE, MIN_SCALE, View};
 
-const USAGE: &str = "the options are --region X,Y,WIDTH,HEIGHT (of the map, in pixels; without one, all of it), and of that region \
-                     --scale FACTOR and --output FILE.png; then another --region with its own";
 /// Without a scale, a region is shown with at most so many pixels a side.
 const WINDOW: f64 = 960.0;
 /// What is shown if nothing is asked for: all of the map, and this.
 const DETAIL: [u32; 4] = [2600, 2400, 1920, 1920];
+
+/// A viewer of a huge map whose tiles are spread over all processes.
+///
+/// Each --region begins a picture; a --scale and an --output are of the region before them, or of the whole map if there is
+/// none. Without options there are two pictures: the whole map, and a part of it.
+#[derive(Debug, Parser)]
+#[command(name = "map")]
+struct Arguments {
+    /// A part of the map to show, in pixels; may be repeated
+    #[arg(long, value_name = "X,Y,WIDTH,HEIGHT", value_parser = region)]
+    region: Vec<[u32; 4]>,
+    /// Pixels of the picture for one of the map [default: so that it has at most 960 a side]
+    #[arg(long, value_name = "FACTOR", value_parser = number(MIN_SCALE..=MAX_SCALE))]
+    scale: Vec<f64>,
+    /// The picture [default: map.png, then map-2.png and so on]
+    #[arg(long, value_name = "FILE.png")]
+    output: Vec<PathBuf>,
+}
 
 /// The pictures to make.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,25 +54,29 @@ struct Wish {
     output: Option<PathBuf>,
 }
 
+/// One option.
+enum Word {
+    Region([u32; 4]),
+    Scale(f64),
+    Output(PathBuf),
+}
+
 impl Options {
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>, map: Map) -> Result<Self> {
+    /// What these arguments ask for; the first is the program's name.
+    pub(crate) fn read(
+        args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+        map: Map,
+    ) -> Result<Self> {
+        let matches = Arguments::command().try_get_matches_from(args)?;
         let mut wishes: Vec<Wish> = Vec::new();
-        while let Some(option) = args.next() {
-            let mut value = || {
-                args.next()
-                    .ok_or_else(|| format!("{option} needs a value; {USAGE}"))
-            };
-            match option.as_str() {
-                "--region" => wishes.push(Wish {
-                    region: Some(region(&value()?)?),
+        for word in in_order(&matches)? {
+            match word {
+                Word::Region(region) => wishes.push(Wish {
+                    region: Some(region),
                     ..Wish::default()
                 }),
-                "--scale" => {
-                    let scale = number(&option, &value()?, MIN_SCALE..=MAX_SCALE)?;
-                    last(&mut wishes).scale = Some(scale);
-                }
-                "--output" => last(&mut wishes).output = Some(value()?.into()),
-                _ => return Err(format!("there is no option {option:?}; {USAGE}").into()),
+                Word::Scale(scale) => last(&mut wishes).scale = Some(scale),
+                Word::Output(output) => last(&mut wishes).output = Some(output),
             }
         }
         if wishes.is_empty() {
@@ -73,6 +95,23 @@ impl Options {
             views: views.collect::<Result<_>>()?,
         })
     }
+}
+
+/// All options as the user wrote them, one after the other.
+fn in_order(matches: &ArgMatches) -> Result<Vec<Word>> {
+    let Arguments {
+        region,
+        scale,
+        output,
+    } = Arguments::from_arg_matches(matches)?;
+    let at = |name| matches.indices_of(name).into_iter().flatten();
+    let mut words: Vec<(usize, Word)> = at("region")
+        .zip(region.into_iter().map(Word::Region))
+        .chain(at("scale").zip(scale.into_iter().map(Word::Scale)))
+        .chain(at("output").zip(output.into_iter().map(Word::Output)))
+        .collect();
+    words.sort_by_key(|(index, _)| *index);
+    Ok(words.into_iter().map(|(_, word)| word).collect())
 }
 
 impl Wish {
@@ -105,10 +144,10 @@ fn last(wishes: &mut Vec<Wish>) -> &mut Wish {
     wishes.last_mut().expect("there is one at least")
 }
 
-fn region(value: &str) -> Result<[u32; 4]> {
+fn region(value: &str) -> std::result::Result<[u32; 4], &'static str> {
     let numbers: std::result::Result<Vec<u32>, _> = value.split(',').map(str::parse).collect();
     numbers
         .ok()
         .and_then(|numbers| numbers.try_into().ok())
-        .ok_or_else(|| format!("--region needs X,Y,WIDTH,HEIGHT in pixels, not {value:?}").into())
+        .ok_or("not X,Y,WIDTH,HEIGHT in pixels")
 }

@@ -1,7 +1,7 @@
 //! A part of a tile, made smaller or larger.
 
-use super::service::Ask;
-use super::tiles::TILE;
+use super::ask::Ask;
+use super::place::TILE;
 
 /// Which pixels of the tile a pixel of the picture is the mean of, along an axis: the first, and how much each counts.
 type Taps = (usize, Vec<f32>);

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use mizzen::Result;
 
+use super::ask::Ask;
 use super::options::Options;
-use super::service::{self, Ask};
-use super::tiles::{Map, Place, TILE, Tiles};
+use super::place::{Map, Place, TILE};
+use super::service;
+use super::tiles::Tiles;
 use super::view::{Part, View};
 use super::viewer::Viewer;
 use super::{census, chart, jpeg, scale};
@@ -156,7 +158,12 @@ fn all_processes_hold_about_as_many_tiles() {
 
 #[test]
 fn options_name_pictures_and_bad_ones_are_refused_with_sentences() {
-    let parse = |line: &str| Options::parse(line.split_whitespace().map(String::from), Map::WHOLE);
+    let parse = |line: &str| {
+        Options::read(
+            ["map"].into_iter().chain(line.split_whitespace()),
+            Map::WHOLE,
+        )
+    };
     let views = parse("--scale 0.05 --region 1,2,300,400 --output a.png")
         .expect("right")
         .views;
@@ -177,7 +184,7 @@ fn options_name_pictures_and_bad_ones_are_refused_with_sentences() {
         ("--region 0,0,0,5", "the region 0,0,0,5 is not on the map"),
         (
             "--region 1,2,3",
-            "--region needs X,Y,WIDTH,HEIGHT in pixels, not \"1,2,3\"",
+            "error: invalid value '1,2,3' for '--region <X,Y,WIDTH,HEIGHT>': not X,Y,WIDTH,HEIGHT in pixels",
         ),
         (
             "--region 0,0,10,10 --scale 0.01",
@@ -189,10 +196,13 @@ fn options_name_pictures_and_bad_ones_are_refused_with_sentences() {
         ),
         (
             "--scale 0",
-            "--scale needs a number from 0.01 to 4, not \"0\"",
+            "error: invalid value '0' for '--scale <FACTOR>': not a number from 0.01 to 4",
         ),
-        ("--scale", "--scale needs a value; the options are"),
-        ("--zoom 2", "there is no option \"--zoom\"; the options are"),
+        (
+            "--scale",
+            "error: a value is required for '--scale <FACTOR>' but none was supplied",
+        ),
+        ("--zoom 2", "error: unexpected argument '--zoom' found"),
     ] {
         let refusal = parse(line).expect_err(line).to_string();
         assert!(refusal.starts_with(sentence), "{refusal}");

@@ -1,55 +1,16 @@
-//! The tiles: which there are, who holds which, and those of this process.
+//! The tiles of this process.
 
 use std::collections::HashMap;
 
-use mizzen::{Deck, Rank, Result, Task};
+use mizzen::{Deck, Result, Task};
 
+use super::place::{Map, Place};
 use super::{chart, jpeg};
-
-/// Columns and rows of pixels of a tile.
-pub(crate) const TILE: [u32; 2] = [640, 480];
-
-/// How many columns and rows of tiles a map has.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Map {
-    pub(crate) tiles: [u32; 2],
-}
-
-/// The column and row of a tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place(pub(crate) [u32; 2]);
 
 /// The tiles of one process, compressed.
 #[derive(Debug)]
 pub(crate) struct Tiles {
     held: HashMap<Place, Vec<u8>>,
-}
-
-impl Map {
-    /// 9,600 × 9,600 pixels.
-    pub(crate) const WHOLE: Self = Self { tiles: [15, 20] };
-
-    /// Columns and rows of pixels.
-    pub(crate) fn size(self) -> [u32; 2] {
-        [0, 1].map(|axis| self.tiles[axis] * TILE[axis])
-    }
-
-    fn places(self) -> impl Iterator<Item = Place> {
-        let [columns, rows] = self.tiles;
-        (0..rows).flat_map(move |row| (0..columns).map(move |column| Place([column, row])))
-    }
-}
-
-impl Place {
-    /// Who holds the tile. Neighbours are with different processes, so that any region is work for all of them.
-    pub(crate) fn owner(self, ranks: u32) -> Rank {
-        let [column, row] = self.0;
-        let mut hash = (u64::from(row) << 32 | u64::from(column)).wrapping_add(SPREAD);
-        // The last steps of splitmix64: each bit of the position changes half of the bits.
-        hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Rank(((hash ^ hash >> 31) % u64::from(ranks)) as u32)
-    }
 }
 
 impl Tiles {
@@ -83,6 +44,3 @@ impl Tiles {
         self.held.values().map(Vec::len).sum()
     }
 }
-
-/// The position 0, 0 has no bits to spread.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;

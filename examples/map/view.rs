@@ -7,7 +7,7 @@ use core::fmt;
 
 use mizzen_examples::Result;
 
-use super::tiles::{Map, Place, TILE};
+use super::place::{Map, Place, TILE};
 
 /// A region of the map at a scale. Two numbers are those of columns and of rows.
 #[derive(Clone, Copy, Debug, PartialEq)]

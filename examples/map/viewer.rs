@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use mizzen::{Client, Deck, Message, Result};
 
-use super::service::{Ask, NAME};
-use super::tiles::Map;
+use super::ask::Ask;
+use super::place::Map;
+use super::service::NAME;
 use super::view::View;
 
 /// Asks the holders, each by its own client.

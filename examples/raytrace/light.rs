@@ -2,16 +2,8 @@
 
 use super::hit::{Hit, Ray};
 use super::random::Random;
-use super::scene::Scene;
+use super::scene::{Light, Scene};
 use super::vector::Vector;
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Light {
-    pub(crate) middle: Vector,
-    pub(crate) radius: f64,
-    /// How bright it looks.
-    pub(crate) colour: Vector,
-}
 
 impl Light {
     /// The light that falls on a surface, by one ray to a random place of the lamp's disc.

@@ -16,8 +16,10 @@ mod tile;
 mod trace;
 mod vector;
 
+use clap::Parser;
 use mizzen::{Deck, Outcome};
 use mizzen_examples::Result;
+use mizzen_examples::options::accept;
 use mizzen_examples::picture::write_png;
 use options::Options;
 use scene::Scene;
@@ -30,11 +32,9 @@ fn main() {
 
 fn run() -> Result<()> {
     let deck = Deck::join()?;
-    let options = match Options::parse(std::env::args().skip(1)) {
-        Ok(options) => options,
-        // All processes got the same arguments: one complaint is enough.
-        Err(error) if deck.rank() == 0 => return Err(error),
-        Err(_) => return Ok(()),
+    let asked = Options::try_parse().map_err(Into::into);
+    let Some(options) = accept(&deck, asked)? else {
+        return Ok(());
     };
     let outcome = render(&deck, &options)?;
     if deck.rank() != 0 {

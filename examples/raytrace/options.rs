@@ -2,55 +2,30 @@
 
 use std::path::PathBuf;
 
-use mizzen_examples::Result;
+use clap::Parser;
 use mizzen_examples::options::number;
 
-const USAGE: &str = "the options are --width PIXELS, --height PIXELS, --samples COUNT (rays through each pixel), --threads COUNT \
-                     (of each process) and --output FILE.png";
 /// The picture is kept in memory as a whole: 3 bytes a pixel.
 const MAX_SIDE: u32 = 16_384;
 const MAX_SAMPLES: u32 = 65_536;
 
-#[derive(Clone, Debug, PartialEq)]
+/// A scene of spheres, rendered by all processes.
+#[derive(Clone, Debug, PartialEq, Parser)]
+#[command(name = "raytrace")]
 pub(crate) struct Options {
+    /// Width of the picture
+    #[arg(long, value_name = "PIXELS", default_value_t = 960, value_parser = number(1..=MAX_SIDE))]
     pub(crate) width: u32,
+    /// Height of the picture
+    #[arg(long, value_name = "PIXELS", default_value_t = 540, value_parser = number(1..=MAX_SIDE))]
     pub(crate) height: u32,
-    /// Rays through each pixel.
+    /// Rays through each pixel
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = number(1..=MAX_SAMPLES))]
     pub(crate) samples: u32,
-    /// Of each process.
+    /// Threads of each process
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = number(1..=1024_usize))]
     pub(crate) threads: usize,
+    /// The picture
+    #[arg(long, value_name = "FILE.png", default_value = "scene.png")]
     pub(crate) output: PathBuf,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            width: 960,
-            height: 540,
-            samples: 16,
-            threads: 1,
-            output: "scene.png".into(),
-        }
-    }
-}
-
-impl Options {
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self> {
-        let mut options = Self::default();
-        while let Some(option) = args.next() {
-            let mut value = || {
-                args.next()
-                    .ok_or_else(|| format!("{option} needs a value; {USAGE}"))
-            };
-            match option.as_str() {
-                "--width" => options.width = number(&option, &value()?, 1..=MAX_SIDE)?,
-                "--height" => options.height = number(&option, &value()?, 1..=MAX_SIDE)?,
-                "--samples" => options.samples = number(&option, &value()?, 1..=MAX_SAMPLES)?,
-                "--threads" => options.threads = number(&option, &value()?, 1..=1024)?,
-                "--output" => options.output = value()?.into(),
-                _ => return Err(format!("there is no option {option:?}; {USAGE}").into()),
-            }
-        }
-        Ok(options)
-    }
 }

@@ -1,23 +1,19 @@
-//! Numbers that look random and are the same everywhere: splitmix64.
+//! Numbers that look random and are the same everywhere.
+
+use fastrand::Rng;
 
 /// A generator for one pixel: who renders it, and when, does not matter.
 #[derive(Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(Rng);
 
 impl Random {
     pub(crate) fn of_pixel(x: u32, y: u32) -> Self {
-        Self(u64::from(y) << 32 | u64::from(x))
+        Self(Rng::with_seed(u64::from(y) << 32 | u64::from(x)))
     }
 
     /// From 0 up to 1.
     pub(crate) fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        // The 53 bits that a number has.
-        (bits >> 11) as f64 / (1u64 << 53) as f64
+        self.0.f64()
     }
 
     /// A place in the circle of radius 1, all equally likely.

@@ -1,6 +1,5 @@
 //! What there is to see: spheres on a chequered floor under an evening sky.
 
-use super::light::Light;
 use super::vector::Vector;
 
 /// What a surface does with light.
@@ -18,6 +17,15 @@ pub(crate) struct Sphere {
     pub(crate) middle: Vector,
     pub(crate) radius: f64,
     pub(crate) surface: Surface,
+}
+
+/// A lamp: a sphere that shines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Light {
+    pub(crate) middle: Vector,
+    pub(crate) radius: f64,
+    /// How bright it looks.
+    pub(crate) colour: Vector,
 }
 
 #[derive(Debug)]

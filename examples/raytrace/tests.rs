@@ -1,5 +1,7 @@
 //! The picture, by any number of processes, and the physics behind it.
 
+use clap::Parser;
+
 use super::hit::Ray;
 use super::options::Options;
 use super::random::Random;
@@ -13,7 +15,7 @@ fn small() -> Options {
         width: 70,
         height: 45,
         samples: 3,
-        ..Options::default()
+        ..Options::parse_from(["raytrace"])
     }
 }
 
@@ -96,7 +98,9 @@ fn random_numbers_are_spread_and_the_same_for_the_same_pixel() {
 
 #[test]
 fn options_are_read_and_bad_ones_refused_with_sentences() {
-    let parse = |line: &str| Options::parse(line.split_whitespace().map(String::from));
+    let parse = |line: &str| {
+        Options::try_parse_from(["raytrace"].into_iter().chain(line.split_whitespace()))
+    };
     let options =
         parse("--width 10 --height 20 --samples 4 --output a.png").expect("they are right");
     assert_eq!(
@@ -106,10 +110,13 @@ fn options_are_read_and_bad_ones_refused_with_sentences() {
     for (line, sentence) in [
         (
             "--samples 0",
-            "--samples needs a number from 1 to 65536, not \"0\"",
+            "error: invalid value '0' for '--samples <COUNT>': not a number from 1 to 65536",
         ),
-        ("--height", "--height needs a value; the options are"),
-        ("--blur 3", "there is no option \"--blur\"; the options are"),
+        (
+            "--height",
+            "error: a value is required for '--height <PIXELS>' but none was supplied",
+        ),
+        ("--blur 3", "error: unexpected argument '--blur' found"),
     ] {
         let refusal = parse(line).expect_err(line).to_string();
         assert!(refusal.starts_with(sentence), "{refusal}");

@@ -2,7 +2,7 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::Result;
+use crate::failure::Result;
 
 /// Keeps the calling thread on one of the cores that it may use: the one with this number among them, counted on from the
 /// first again when there are fewer.

@@ -1,16 +1,8 @@
-//! What the applications in this folder share: how they fail, read options, keep to cores and write pictures.
+//! What the applications in this folder share: how they fail, check options, keep to cores and write pictures.
 
 pub mod cores;
+mod failure;
 pub mod options;
 pub mod picture;
 
-/// What applications return: any error, as a sentence.
-pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-/// Runs an application. If it fails, says why and ends the process with status 1, which ends the job.
-pub fn run(name: &str, application: impl FnOnce() -> Result<()>) {
-    if let Err(error) = application() {
-        eprintln!("{name}: {error}");
-        std::process::exit(1);
-    }
-}
+pub use failure::{Result, run};

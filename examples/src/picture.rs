@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-use crate::Result;
+use crate::failure::Result;
 
 /// Writes a picture: three bytes a pixel (red, green, blue, as screens expect them), row by row from the top.
 ///

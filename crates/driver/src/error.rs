@@ -75,23 +75,6 @@ pub enum ConnectError {
     },
 }
 
-/// Why text is not a locator.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LocatorError {
-    /// No text.
-    #[error("locator is empty")]
-    Empty,
-    /// More text than a locator may hold.
-    #[error("locator has {len} bytes, more than {max}", max = crate::Locator::MAX_LEN)]
-    TooLong {
-        /// Its length.
-        len: usize,
-    },
-    /// Spaces, control characters or other than ASCII.
-    #[error("locator is not printable ASCII without spaces")]
-    NotPrintable,
-}
-
 /// The driver itself is unusable; every link of it is gone.
 #[derive(Debug, thiserror::Error)]
 #[error("network attachment unusable: {cause}")]

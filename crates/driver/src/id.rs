@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::LocatorError;
-
 /// One process, as the layer above names it.
 ///
 /// Both ends use the same value for the same process. The layer above encodes rank and incarnation
@@ -78,6 +76,23 @@ impl FromStr for Locator {
     fn from_str(text: &str) -> Result<Self, LocatorError> {
         Self::new(text)
     }
+}
+
+/// Why text is not a locator.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LocatorError {
+    /// No text.
+    #[error("locator is empty")]
+    Empty,
+    /// More text than a locator may hold.
+    #[error("locator has {len} bytes, more than {max}", max = Locator::MAX_LEN)]
+    TooLong {
+        /// Its length.
+        len: usize,
+    },
+    /// Spaces, control characters or other than ASCII.
+    #[error("locator is not printable ASCII without spaces")]
+    NotPrintable,
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ mod part;
 
 pub use caps::Caps;
 pub use driver::Driver;
-pub use error::{ConnectError, DriverError, LocatorError, Refused};
+pub use error::{ConnectError, DriverError, Refused};
 pub use event::{ConnectFailure, Event, LossReason, Way};
-pub use id::{BodyId, Locator, PeerId};
+pub use id::{BodyId, Locator, LocatorError, PeerId};
 pub use part::{Gather, Part, PartMut, Scatter};

@@ -14,11 +14,11 @@ use rcgen::{
 use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
-use crate::MAX_CERTIFICATE;
 use crate::credentials::Credentials;
-use crate::error::{AuthorityError, NameError};
-use crate::identity::{Identity, MAX_CLUSTER, check_cluster};
+use crate::error::AuthorityError;
+use crate::identity::{Identity, MAX_CLUSTER, NameError, check_cluster};
 use crate::keys::{Keys, ProvedKey};
+use crate::limits::MAX_CERTIFICATE;
 use crate::secret::{MAX_SECRET, Secret};
 
 /// How long a certificate is valid, unless said otherwise: no batch system lets a job run for longer.

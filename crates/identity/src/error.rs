@@ -1,33 +1,7 @@
 //! What can go wrong, by operation.
 
-use crate::identity::{Identity, MAX_CLUSTER, MAX_URI};
-use crate::verifier::{MAX_CHAIN, MAX_CHAIN_BYTES};
-
-/// Why a text or its parts are no identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NameError {
-    /// It has too many bytes to be one.
-    #[error("the identity has more than {MAX_URI} bytes")]
-    TooLong,
-    /// It does not begin with `mizzen://`.
-    #[error("the identity does not begin with mizzen://")]
-    Scheme,
-    /// It has not four parts.
-    #[error("the identity is not mizzen://cluster/job/rank/incarnation")]
-    Fields,
-    /// The name of the cluster is not one. Choose another.
-    #[error("a cluster's name has 1 to {MAX_CLUSTER} of a-z, 0-9 and, not at its ends, -")]
-    Cluster,
-    /// The job is not 32 hexadecimal digits in lower case.
-    #[error("the job of the identity is not 32 hexadecimal digits")]
-    Job,
-    /// The rank is not a decimal number of 32 bits.
-    #[error("the rank of the identity is not a number")]
-    Rank,
-    /// The incarnation is not a decimal number of 32 bits.
-    #[error("the incarnation of the identity is not a number")]
-    Incarnation,
-}
+use crate::identity::{Identity, NameError};
+use crate::limits::{MAX_CHAIN, MAX_CHAIN_BYTES};
 
 /// Why an authority could not be made, read or used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::NameError;
-
 /// The longest name of a cluster: a DNS label (RFC 1035).
 pub const MAX_CLUSTER: usize = 63;
 
@@ -76,6 +74,32 @@ impl Identity {
     pub fn incarnation(&self) -> u32 {
         self.incarnation
     }
+}
+
+/// Why a text or its parts are no identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It has too many bytes to be one.
+    #[error("the identity has more than {MAX_URI} bytes")]
+    TooLong,
+    /// It does not begin with `mizzen://`.
+    #[error("the identity does not begin with mizzen://")]
+    Scheme,
+    /// It has not four parts.
+    #[error("the identity is not mizzen://cluster/job/rank/incarnation")]
+    Fields,
+    /// The name of the cluster is not one. Choose another.
+    #[error("a cluster's name has 1 to {MAX_CLUSTER} of a-z, 0-9 and, not at its ends, -")]
+    Cluster,
+    /// The job is not 32 hexadecimal digits in lower case.
+    #[error("the job of the identity is not 32 hexadecimal digits")]
+    Job,
+    /// The rank is not a decimal number of 32 bits.
+    #[error("the rank of the identity is not a number")]
+    Rank,
+    /// The incarnation is not a decimal number of 32 bits.
+    #[error("the incarnation of the identity is not a number")]
+    Incarnation,
 }
 
 impl FromStr for Identity {

@@ -37,21 +37,19 @@ mod credentials;
 mod error;
 mod identity;
 mod keys;
+mod limits;
 mod secret;
 mod settings;
 mod verifier;
 
 pub use authority::{Authority, CLOCK_SKEW, LIFETIME};
 pub use credentials::Credentials;
-pub use error::{AuthorityError, CredentialsError, IdentityError, NameError};
-pub use identity::{Identity, MAX_CLUSTER, MAX_URI};
+pub use error::{AuthorityError, CredentialsError, IdentityError};
+pub use identity::{Identity, MAX_CLUSTER, MAX_URI, NameError};
 pub use keys::{Keys, REQUEST_LENGTH};
+pub use limits::{MAX_CERTIFICATE, MAX_CHAIN, MAX_CHAIN_BYTES};
 pub use secret::{MAX_SECRET, Secret};
 pub use settings::{ALPN, server_name};
-pub use verifier::{MAX_CHAIN, MAX_CHAIN_BYTES};
-
-/// The longest certificate of an authority or a process, in bytes. They have about 400; the longest cluster's name adds 126.
-pub const MAX_CERTIFICATE: usize = 1024;
 
 #[cfg(test)]
 mod tests;

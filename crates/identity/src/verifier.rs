@@ -18,12 +18,7 @@ use webpki::{EndEntityCert, KeyUsage};
 
 use crate::error::{CredentialsError, IdentityError};
 use crate::identity::Identity;
-
-/// The most certificates that a peer may show. One is used; others may be needed when a cluster has an authority of its own.
-pub const MAX_CHAIN: usize = 4;
-
-/// The most bytes of all certificates that a peer may show.
-pub const MAX_CHAIN_BYTES: usize = 16 * 1024;
+use crate::limits::{MAX_CHAIN, MAX_CHAIN_BYTES};
 
 /// Everything is signed with Ed25519: certificates and handshakes.
 pub(crate) static ALGORITHMS: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorithms {

@@ -82,6 +82,20 @@ struct Holds {
     held: Mutex<Vec<u64>>,
 }
 
+impl Ring {
+    /// The receiving end, for senders that do not sleep when the lane is full.
+    #[must_use]
+    pub fn consumer(self) -> Consumer {
+        self.consumer_calling(|_| ())
+    }
+
+    /// The receiving end. `call` raises and wakes the bell of a sender that waits for room.
+    #[must_use]
+    pub fn consumer_calling(self, call: impl Fn(u32) + Send + Sync + 'static) -> Consumer {
+        Consumer::new(self, Box::new(call))
+    }
+}
+
 impl Consumer {
     pub(crate) fn new(ring: Ring, call: Box<dyn Fn(u32) + Send + Sync>) -> Self {
         let holds = Arc::new(Holds {

@@ -19,6 +19,14 @@ pub struct Producer {
     byte_ends: Box<[u32]>,
 }
 
+impl Ring {
+    /// The sending end for one thread.
+    #[must_use]
+    pub fn producer(self) -> Producer {
+        Producer::new(self)
+    }
+}
+
 impl Producer {
     pub(crate) fn new(ring: Ring) -> Self {
         let byte_ends = vec![0; ring.shape.slots() as usize].into();

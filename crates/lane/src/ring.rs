@@ -1,10 +1,7 @@
 //! The two regions of a lane with their shape, and what both kinds of sender do with them.
 
-use crate::consumer::Consumer;
 use crate::layout::{Control, Extent, Kind, SHORT_WORDS, Shape};
-use crate::producer::Producer;
 use crate::region::Region;
-use crate::shared::SharedProducer;
 use crate::steps::step;
 use crate::sync::{Ordering, fence};
 
@@ -65,7 +62,8 @@ impl<T: AsRef<[u8]>, const N: usize> Parts for [T; N] {
     }
 }
 
-/// The memory of one lane. Make one [`Producer`] or [`SharedProducer`] and one [`Consumer`] of it.
+/// The memory of one lane. Make one [`Producer`](crate::Producer) or [`SharedProducer`](crate::SharedProducer) and one
+/// [`Consumer`](crate::Consumer) of it.
 #[derive(Clone, Debug)]
 pub struct Ring {
     pub(crate) sender: Region,
@@ -99,30 +97,6 @@ impl Ring {
             receiver: Region::heap(Shape::RECEIVER_BYTES),
             shape,
         }
-    }
-
-    /// The sending end for one thread.
-    #[must_use]
-    pub fn producer(self) -> Producer {
-        Producer::new(self)
-    }
-
-    /// The sending end for many threads of a process.
-    #[must_use]
-    pub fn shared_producer(self) -> SharedProducer {
-        SharedProducer::new(self)
-    }
-
-    /// The receiving end, for senders that do not sleep when the lane is full.
-    #[must_use]
-    pub fn consumer(self) -> Consumer {
-        self.consumer_calling(|_| ())
-    }
-
-    /// The receiving end. `call` raises and wakes the bell of a sender that waits for room.
-    #[must_use]
-    pub fn consumer_calling(self, call: impl Fn(u32) + Send + Sync + 'static) -> Consumer {
-        Consumer::new(self, Box::new(call))
     }
 
     /// The memory that the sender writes.

@@ -35,6 +35,14 @@ pub struct Published<'a> {
     position: u32,
 }
 
+impl Ring {
+    /// The sending end for many threads of a process.
+    #[must_use]
+    pub fn shared_producer(self) -> SharedProducer {
+        SharedProducer::new(self)
+    }
+}
+
 impl SharedProducer {
     /// Bytes of a short message on a shared lane: a slot less the address word.
     pub const SHORT_MAX: usize = 48;

@@ -6,41 +6,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fastrand::Rng;
 use mizzen::{Deck, Departure, Error, Message, PostError, Result, RetrieveError};
 
 fn run<T: Send>(size: u32, body: impl Fn(Deck) -> Result<T> + Sync) -> Result<Vec<T>> {
     mizzen::local_over_tcp(size, body)
 }
 
-/// A generator that a seed alone replays (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Mostly short, sometimes long.
-    fn len(&mut self) -> usize {
-        let range = match self.next() % 100 {
-            0..=79 => 256,
-            80..=94 => 8 << 10,
-            95..=97 => 64 << 10,
-            98 => 200 << 10,
-            _ => 68 << 10,
-        };
-        (self.next() % range) as usize
-    }
-
-    fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(8) {
-            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
-        }
-    }
+/// A length: mostly short, sometimes long.
+fn some_len(random: &mut Rng) -> usize {
+    let range = match random.u8(..100) {
+        0..=79 => 256,
+        80..=94 => 8 << 10,
+        95..=97 => 64 << 10,
+        98 => 200 << 10,
+        _ => 68 << 10,
+    };
+    random.usize(..range)
 }
 
 fn checksum(bytes: &[u8]) -> u64 {
@@ -61,11 +43,11 @@ fn fifty_thousand_messages_of_mixed_lengths_arrive_intact_and_in_order() {
             for stream in 0..STREAMS {
                 let (to, deck) = (to.clone(), &deck);
                 threads.spawn(move || {
-                    let mut random = Random(u64::from(deck.rank()) << 32 | stream);
+                    let mut random = Rng::with_seed(u64::from(deck.rank()) << 32 | stream);
                     let mut sender = to.sender().unwrap();
                     let mut data = Vec::new();
                     for number in 0..EACH {
-                        data.resize(random.len(), 0);
+                        data.resize(some_len(&mut random), 0);
                         random.fill(&mut data);
                         let header = [stream, number, checksum(&data)];
                         let mut message = Message::new();

@@ -18,9 +18,10 @@ use std::rc::Rc;
 
 use mizzen_driver::{BodyId, Gather, Refused, Scatter};
 
-use crate::domain::{Access, Domain, Registration};
+use crate::domain::Domain;
 use crate::endpoint::{Address, Completion, Endpoint, Posted, Write};
 use crate::message::{MAX_BODIES, MAX_PARTS, Place};
+use crate::registration::{Access, Registration};
 
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {

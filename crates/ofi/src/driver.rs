@@ -16,14 +16,14 @@ use mizzen_driver::{
 use crate::bodies::Next;
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
-use crate::greeting::Heard;
+use crate::heard::Heard;
 use crate::info::Info;
 use crate::link::Link;
 use crate::message::{Kind, MAX_BODIES, MAX_BODY, MAX_FRAME, MAX_PARTS, encode_body, encode_grant};
 use crate::options::{OfiOptions, OpenError};
+use crate::pending::Report;
 use crate::port::{Arrival, Port};
 use crate::random::Random;
-use crate::report::Report;
 use crate::wakeup::Wakeup;
 
 /// One process's attachment to a fabric, next to an authenticated network.

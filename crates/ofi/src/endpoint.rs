@@ -347,6 +347,19 @@ impl Endpoint {
     }
 }
 
+impl Domain {
+    /// Whether it is safe to sleep on the descriptors of these queues: nothing is waiting in them.
+    pub(crate) fn may_sleep<'a>(&self, endpoints: impl Iterator<Item = &'a Endpoint>) -> bool {
+        let mut queues: Vec<*mut sys::Fid> = endpoints.map(Endpoint::queue).collect();
+        // SAFETY: the queues belong to endpoints that are borrowed, of this fabric.
+        let status = unsafe {
+            let try_wait = (*(*self.fabric()).ops).trywait;
+            try_wait(self.fabric(), queues.as_mut_ptr(), queues.len() as i32)
+        };
+        status == 0
+    }
+}
+
 impl Drop for Endpoint {
     fn drop(&mut self) {
         // SAFETY: the endpoint refers to the other two, so it is closed first; nobody uses them after this.

@@ -6,53 +6,11 @@ use std::time::{Duration, Instant};
 use mizzen_driver::{ConnectFailure, Event, LossReason, PeerId, Refused};
 
 use crate::driver::OfiDriver;
+use crate::heard::Heard;
 use crate::hello::Hello;
 use crate::incoming::WINDOW;
 use crate::link::{Link, Stage};
 use crate::outgoing::Remote;
-
-/// Something that the bootstrap said.
-#[derive(Debug)]
-pub(crate) enum Heard {
-    Connected(PeerId),
-    ConnectFailed(PeerId, ConnectFailure),
-    /// A frame, if it is short enough for a hello.
-    Frame(PeerId, Option<Vec<u8>>),
-    Writable(PeerId),
-    Lost(PeerId, LossReason),
-}
-
-impl Heard {
-    fn peer(&self) -> PeerId {
-        match *self {
-            Self::Connected(peer)
-            | Self::ConnectFailed(peer, _)
-            | Self::Frame(peer, _)
-            | Self::Writable(peer)
-            | Self::Lost(peer, _) => peer,
-        }
-    }
-
-    fn from(event: Event<'_>) -> Option<Self> {
-        Some(match event {
-            Event::Connected { peer } => Self::Connected(peer),
-            Event::ConnectFailed { peer, reason } => Self::ConnectFailed(peer, reason),
-            Event::Frame { peer, bytes } => {
-                let is_short = bytes.len() <= Hello::MAX_LEN;
-                Self::Frame(peer, is_short.then(|| bytes.to_vec()))
-            }
-            Event::Writable { peer } => Self::Writable(peer),
-            Event::Lost { peer, reason } => Self::Lost(peer, reason),
-            // It was asked for no body.
-            Event::BodySent { .. }
-            | Event::BodyReceived { .. }
-            | Event::BodyWaiting { .. }
-            | Event::BodyFailed { .. } => {
-                return None;
-            }
-        })
-    }
-}
 
 impl OfiDriver {
     /// Polls the bootstrap; says whether it had something to say.

@@ -10,12 +10,13 @@
 //! | file | subject |
 //! |---|---|
 //! | `driver` | the driver: what it holds, and its calls |
-//! | `poll`, `report` | its poll loop: what arrives and goes on; what is reported, and the end of links |
-//! | `greeting`, `hello` | links begin and end with the bootstrap |
+//! | `poll`, `report`, `pending` | its poll loop: what arrives and goes on; what is reported, and the end of links |
+//! | `greeting`, `heard`, `hello` | links begin and end with the bootstrap |
 //! | `link`, `outgoing`, `incoming` | an open link and its two halves |
 //! | `bodies` | bodies, from memory to memory |
 //! | `message` | what travels through the fabric |
 //! | `port`, `pool` | the endpoint for messages, and its buffers |
+//! | `registration` | memory that the fabric may use |
 //! | `endpoint`, `domain`, `info`, `library`, `sys` | libfabric: its objects, offers, functions and declarations |
 //! | `wakeup`, `random`, `options` | what the name says |
 
@@ -24,6 +25,7 @@ mod domain;
 mod driver;
 mod endpoint;
 mod greeting;
+mod heard;
 mod hello;
 mod incoming;
 mod info;
@@ -32,10 +34,12 @@ mod link;
 mod message;
 mod options;
 mod outgoing;
+mod pending;
 mod poll;
 mod pool;
 mod port;
 mod random;
+mod registration;
 mod report;
 #[cfg(test)]
 mod strangers;

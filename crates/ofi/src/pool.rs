@@ -8,8 +8,8 @@ use std::ffi::c_void;
 use std::io;
 use std::ptr::{self, NonNull};
 
-use crate::domain::{Access, Registration};
 use crate::endpoint::Endpoint;
+use crate::registration::{Access, Registration};
 
 /// Buffers of [`Pool::LEN`] bytes. To be dropped after the endpoint that they are lent to.
 #[derive(Debug)]

@@ -17,14 +17,21 @@
 //! allocated beyond what arrived, and what is left over is refused.
 
 mod codec;
+mod death;
 mod launcher;
+mod limits;
 mod network;
 mod process;
 mod secret;
 mod start;
 
 pub use codec::{DecodeError, TooLarge};
+pub use death::{Death, Unreachable};
 pub use launcher::{FromAgent, SignalOrigin, Stream, ToAgent, split_frame};
+pub use limits::{
+    FRAME_HEADER, MAX_CERTIFICATE, MAX_CLUSTER, MAX_ERROR, MAX_FRAME, MAX_HOST, MAX_LIST,
+    MAX_LOCATOR, MAX_OUTPUT, MAX_PACKET, MAX_PROCESSES, MAX_REQUEST, MAX_SECRET, MAX_WAITING,
+};
 pub use network::{Carrier, MAX_INTERFACES, MAX_NETWORKS, Network};
 pub use process::{Boot, FromProcess, ToProcess};
 pub use secret::Secret;
@@ -37,79 +44,6 @@ pub const TERMINAL: &str = "MIZZEN_TERMINAL";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
 pub const VERSION: u32 = 4;
-
-/// The largest packet between process and agent: as many networks as a process may have, and change.
-pub const MAX_PACKET: usize = 16 * 1024;
-
-/// The largest frame between launcher and agent: all that Linux takes as arguments and environment (6 MiB), and change.
-pub const MAX_FRAME: usize = 8 << 20;
-
-/// The longest host name (RFC 1035) or address to listen on.
-pub const MAX_HOST: usize = 255;
-
-/// The longest locator: a handful of addresses and ports.
-pub const MAX_LOCATOR: usize = 1024;
-
-/// The longest name of a cluster: a DNS label (RFC 1035).
-pub const MAX_CLUSTER: usize = 63;
-
-/// The longest certificate: of an authority or of a process.
-pub const MAX_CERTIFICATE: usize = 2048;
-
-/// The longest request for a certificate: a public key and a signature.
-pub const MAX_REQUEST: usize = 256;
-
-/// The longest secret of an authority: a key, and whose it is.
-pub const MAX_SECRET: usize = 256;
-
-/// The most processes of a job.
-pub const MAX_PROCESSES: u32 = 65_536;
-
-/// The most arguments, or variables of the environment.
-pub const MAX_LIST: usize = 65_536;
-
-/// The longest error an agent reports, in bytes.
-pub const MAX_ERROR: usize = 16 * 1024;
-
-/// The longest text about a wait, in bytes: a sentence, with the name of what is waited for.
-pub const MAX_WAITING: usize = 512;
-
-/// The most output in one frame.
-pub const MAX_OUTPUT: usize = 1 << 20;
-
-/// The bytes of a frame that hold its length.
-pub const FRAME_HEADER: usize = 4;
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Death {
-    /// It exited with this code.
-    Exit(u8),
-    /// It was killed by this signal.
-    Signal(u8),
-    /// Its host cannot be reached any more.
-    HostLost,
-}
-
-/// Why a process cannot be reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unreachable {
-    /// The job has no such process, or it is the one that asks.
-    NoSuchRank,
-    /// It failed, and is not started again.
-    Dead,
-    /// It left the job, or ended with exit code 0.
-    Left,
-}
-
-/// A job of several hosts needs an authority, and a job of one host has none.
-fn check_hosts(hosts: u32, size: u32, authority: &[u8]) -> Result<(), DecodeError> {
-    if (1..=size).contains(&hosts) && (hosts > 1) != authority.is_empty() {
-        Ok(())
-    } else {
-        Err(DecodeError::Value)
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use crate::credit::{CreditOverflow, WindowExceeded};
 use crate::id::{BodyId, MailboxId, OfferId, ProcessId};
-use crate::wire::FrameKind;
+use crate::kind::FrameKind;
 
 /// A rule of `docs/wire.md` that the peer broke. It costs the peer its link (docs/wire.md §8.1).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

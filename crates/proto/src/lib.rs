@@ -22,6 +22,7 @@ pub mod boot;
 pub mod credit;
 mod error;
 pub mod id;
+mod kind;
 pub mod link;
 pub mod names;
 pub mod wire;

@@ -5,12 +5,13 @@
 //! decoding borrows it from the bytes that arrived.
 
 mod header;
-mod kind;
 mod layout;
+mod limits;
 mod name;
 
+pub use crate::kind::FrameKind;
 pub use header::HeaderBytes;
-pub use kind::FrameKind;
+pub use limits::{BODY_MAX, FRAME_MAX, HEADER_MAX, NAME_MAX, PUSH_MAX, PUSH_WINDOW};
 pub use name::{Keep, Name, NameFrame, NameRefusal};
 
 use zerocopy::IntoBytes;
@@ -390,29 +391,8 @@ fn one_word(kind: FrameKind, bytes: &[u8]) -> Result<u64, ProtocolError> {
 /// The version of `docs/wire.md` that this crate speaks (docs/wire.md §9.1).
 pub const VERSION: u16 = 2;
 
-/// The longest frame, header included (docs/wire.md §2.1). It bounds what a receiver must hold for a frame
-/// that it did not ask for; longer data goes in bodies.
-pub const FRAME_MAX: usize = 64 << 10;
-
-/// The longest header of any kind, so that one fits a small array on the stack.
-pub const HEADER_MAX: usize = 32;
-
 /// The header of a [`Frame::Post`].
 pub const POST_HEADER: usize = size_of::<layout::Post>();
 
 /// The header of a [`Frame::Offer`].
 pub const OFFER_HEADER: usize = size_of::<layout::Offer>();
-
-/// The longest body, 1 TiB (docs/wire.md §5.2): above any memory we know, below any overflow when a few
-/// lengths are added.
-pub const BODY_MAX: u64 = 1 << 40;
-
-/// The longest body that is pushed, 2 MiB (docs/wire.md §5.8): longer ones are asked for, which costs them little.
-pub const PUSH_MAX: u64 = 2 << 20;
-
-/// What one end may have pushed that the other has not taken, 4 MiB (docs/wire.md §5.9). It bounds the memory
-/// that a receiver needs for bodies nobody reads.
-pub const PUSH_WINDOW: u64 = 4 << 20;
-
-/// The longest name, in bytes of UTF-8 (docs/wire.md §7.1).
-pub const NAME_MAX: usize = 255;

@@ -1,12 +1,9 @@
 //! Where this host can be reached, and how that is written down.
-//!
-//! The file is about unsafety in so far as it reads the list of interfaces that the C library makes.
-#![allow(unsafe_code)]
 
-use std::ffi::CStr;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use if_addrs::IfAddr;
 use mizzen_driver::{ConnectError, Locator};
 
 /// An address of this host.
@@ -141,71 +138,38 @@ fn reachable(all: &[IpAddr]) -> Vec<IpAddr> {
 ///
 /// When the system does not let us see them.
 pub fn interfaces() -> io::Result<Vec<Interface>> {
-    let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
-    // SAFETY: `first` is a valid place for a pointer.
-    if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let mut addresses = Vec::new();
-    let mut next = first;
-    while !next.is_null() {
-        // SAFETY: getifaddrs succeeded, so `first` and what is reached by `ifa_next` up to a null pointer are
-        // valid entries until freeifaddrs, which is called after this loop.
-        let entry = unsafe { &*next };
-        let is_up = entry.ifa_flags & libc::IFF_UP as libc::c_uint != 0;
-        // SAFETY: `ifa_addr` of a valid entry is null or a valid address.
-        let address = unsafe { ip_of(entry.ifa_addr) };
-        // SAFETY: as is `ifa_netmask`.
-        let mask = unsafe { ip_of(entry.ifa_netmask) };
-        if let Some(address) = address.filter(|_| is_up) {
-            // SAFETY: the name of a valid entry is a text that ends with a zero.
-            let name = unsafe { CStr::from_ptr(entry.ifa_name) };
-            addresses.push(Interface {
-                name: name.to_string_lossy().into_owned(),
-                address,
-                prefix: mask.map_or(0, bits),
-            });
-        }
-        next = entry.ifa_next;
-    }
-    // SAFETY: `first` came from getifaddrs and no reference to its entries is left.
-    unsafe { libc::freeifaddrs(first) };
-    Ok(addresses)
+    let all = if_addrs::get_if_addrs()?.into_iter();
+    Ok(all.filter(is_up).map(Interface::from).collect())
 }
 
-/// How many bits of a mask are set.
-fn bits(mask: IpAddr) -> u8 {
-    let bits = match mask {
-        IpAddr::V4(mask) => u32::from(mask).count_ones(),
-        IpAddr::V6(mask) => u128::from(mask).count_ones(),
-    };
-    bits as u8
+impl From<if_addrs::Interface> for Interface {
+    fn from(one: if_addrs::Interface) -> Self {
+        let prefix = match &one.addr {
+            IfAddr::V4(address) => address.prefixlen,
+            IfAddr::V6(address) => address.prefixlen,
+        };
+        Self {
+            address: one.ip(),
+            prefix,
+            name: one.name,
+        }
+    }
 }
 
-/// The IP address in a socket address.
-///
-/// # Safety
-///
-/// `address` is null, or points to a socket address of the size that belongs to its family.
-unsafe fn ip_of(address: *const libc::sockaddr) -> Option<IpAddr> {
-    if address.is_null() {
-        return None;
-    }
-    // SAFETY: not null, so the caller says that there is a socket address, which starts with its family.
-    match i32::from(unsafe { (*address).sa_family }) {
-        libc::AF_INET => {
-            // SAFETY: the caller says that an address of this family has this size. It is read unaligned.
-            let address = unsafe { address.cast::<libc::sockaddr_in>().read_unaligned() };
-            Some(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)).into())
-        }
-        libc::AF_INET6 => {
-            // SAFETY: as above.
-            let address = unsafe { address.cast::<libc::sockaddr_in6>().read_unaligned() };
-            Some(Ipv6Addr::from(address.sin6_addr.s6_addr).into())
-        }
-        _ => None,
-    }
+/// Whether an interface was switched on. One whose cable is out is not running but still up: the cable may come back, and
+/// until then other interfaces do.
+fn is_up(one: &if_addrs::Interface) -> bool {
+    one.is_oper_up() || flags_of(&one.name).is_some_and(|flags| flags & IFF_UP != 0)
 }
+
+/// The flags of an interface, which if-addrs does not give.
+fn flags_of(name: &str) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/sys/class/net/{name}/flags")).ok()?;
+    u32::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
+}
+
+/// The flag of an interface that was switched on, as `netdevice(7)` numbers them.
+const IFF_UP: u32 = 1;
 
 /// Addresses of one process: each may take seconds to try.
 const MAX_ADDRESSES: usize = 8;
@@ -280,6 +244,12 @@ mod tests {
         let all = interfaces().unwrap();
         let loopback = all.iter().find(|one| one.address.is_loopback()).unwrap();
         assert_eq!((&loopback.name[..], loopback.prefix), ("lo", 8));
+    }
+
+    #[test]
+    fn the_kernel_says_which_interfaces_are_up() {
+        assert_ne!(flags_of("lo").unwrap() & IFF_UP, 0);
+        assert_eq!(flags_of("no such interface"), None);
     }
 
     #[test]

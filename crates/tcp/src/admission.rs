@@ -11,7 +11,6 @@
 //! when the other's arrives. The lower end parks the other's: if its own dial fails after all, the
 //! parked one becomes the link. So no order of arrival makes two links, or none.
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -19,24 +18,12 @@ use std::time::{Duration, Instant};
 use mizzen_driver::{ConnectFailure, Event, LossReason, PeerId};
 
 use crate::connection::Connection;
+use crate::dial::Dial;
 use crate::driver::{Peer, TcpDriver, Who};
 use crate::handshake::{Greeting, Heard, Hello, MAX_STRANGERS, Stage};
 use crate::listener::{self, Accepted};
 use crate::poller::Ready;
 use crate::slots::Key;
-
-/// A connect under way.
-#[derive(Debug)]
-pub(crate) struct Dial {
-    /// Addresses not yet tried.
-    addresses: VecDeque<SocketAddr>,
-    serial: u64,
-    /// The address being tried.
-    attempt: Option<Key>,
-    /// The peer's own dial, which waits for the end of this one.
-    parked: Option<Key>,
-    failure: ConnectFailure,
-}
 
 impl TcpDriver {
     pub(crate) fn dial(&mut self, peer: PeerId, addresses: Vec<SocketAddr>) {

@@ -15,8 +15,8 @@ use mizzen_driver::{
 };
 
 use crate::addresses::{addresses_in, in_order, interfaces, locator_of};
-use crate::admission::Dial;
 use crate::connection::{Connection, Turn};
+use crate::dial::Dial;
 use crate::handshake::Greeting;
 use crate::header::{Asked, MAX_FRAME};
 use crate::listener::{describe, listen};

@@ -8,7 +8,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `driver` | the driver: its calls and its poll loop |
-//! | `admission` | who gets a link: dials, strangers, both at once |
+//! | `admission`, `dial` | who gets a link: dials, strangers, both at once |
 //! | `security`, `session` | who is believed; TLS on one connection |
 //! | `handshake` | the hello that each end says |
 //! | `connection`, `send`, `receive` | an open link and its two halves |
@@ -20,6 +20,7 @@
 mod addresses;
 mod admission;
 mod connection;
+mod dial;
 mod driver;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -11,8 +11,8 @@ use mizzen_driver::{BodyId, Event, LossReason, PeerId, Refused, Scatter};
 use rustix::io::Errno;
 
 use crate::header::{Asked, Header, Last, MAX_FRAME};
-use crate::session::Scratch;
-use crate::wire::{Took, Wire};
+use crate::session::{Scratch, Took};
+use crate::wire::Wire;
 
 #[derive(Debug)]
 pub(crate) struct ReceiveHalf {

@@ -13,7 +13,6 @@ use rustls::pki_types::{DnsName, ServerName};
 use rustls::{ClientConnection, Connection, ServerConnection};
 
 use crate::security::Security;
-use crate::wire::Took;
 
 /// The TLS of one connection.
 #[derive(Debug)]
@@ -44,6 +43,14 @@ pub(crate) enum Progress {
     Waiting,
     /// A record was taken.
     Record,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Took {
+    pub(crate) len: usize,
+    /// Whether it was all that was there, so that an edge will follow (epoll(7)).
+    pub(crate) is_all: bool,
 }
 
 impl Session {

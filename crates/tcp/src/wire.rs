@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, readv};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
-use crate::session::{Scratch, Session};
+use crate::session::{Scratch, Session, Took};
 
 /// A connection, as its two halves use it.
 #[derive(Debug)]
@@ -14,14 +14,6 @@ pub(crate) struct Wire {
     socket: OwnedFd,
     /// What seals its bytes, unless they are as they are.
     session: Option<Box<Session>>,
-}
-
-/// What was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Took {
-    pub(crate) len: usize,
-    /// Whether it was all that was there, so that an edge will follow (epoll(7)).
-    pub(crate) is_all: bool,
 }
 
 impl Wire {

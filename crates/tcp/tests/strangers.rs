@@ -432,31 +432,31 @@ fn a_thousand_connections_of_garbage_do_no_harm() {
         let mut bench = Bench::new(records);
         let config = bench.job.credentials(OTHER).client_config();
         for round in 0..500 {
-            let len = random.index(200);
+            let len = random.usize(..200);
             let noise = garbage(&mut random, len);
-            match random.below(5) {
+            match random.u64(..5) {
                 0 => drop(bench.stranger(&noise)),
                 1 => {
                     let mut bytes = bench.client(Arc::clone(&config)).take_sealed();
-                    let at = random.index(bytes.len());
-                    bytes[at] ^= 1 << random.below(8);
+                    let at = random.usize(..bytes.len());
+                    bytes[at] ^= 1 << random.u64(..8);
                     drop(bench.stranger(&bytes));
                 }
                 2 => {
                     let mut bytes = hello(DIALLER, records, OTHER, ME, round);
-                    let at = random.index(bytes.len());
-                    bytes[at] ^= 1 << random.below(8);
+                    let at = random.usize(..bytes.len());
+                    bytes[at] ^= 1 << random.u64(..8);
                     bench.caller(OTHER).say(&bytes);
                 }
                 3 => spoil(&mut bench, records, round, &noise),
                 _ => {
-                    let kind = random.below(5) as u8;
-                    let (len, body) = (random.below(1 << 18) as u32, random.below(2));
+                    let kind = random.u8(..5);
+                    let (len, body) = (random.u32(..1 << 18), random.u64(..2));
                     let bytes = [header(kind, len, body), noise].concat();
                     spoil(&mut bench, records, round, &bytes);
                 }
             }
-            (0..random.below(4)).for_each(|_| bench.poll());
+            (0..random.u64(..4)).for_each(|_| bench.poll());
         }
         (0..100).for_each(|_| bench.poll());
         bench.seen.clear();

@@ -6,8 +6,9 @@
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
+use fastrand::Rng;
 use mizzen::{Deck, Incoming, MailboxRef, Message, PostError, Sender};
-use mizzen_checks::{Random, checksum, peak_memory_mib};
+use mizzen_checks::{checksum, peak_memory_mib};
 
 /// Random bytes that payloads are cut from.
 const POOL: usize = 4 << 20;
@@ -80,14 +81,14 @@ enum Kind {
 }
 
 impl Plan {
-    fn new(random: &mut Random) -> Self {
-        let (len, kind) = if random.below(2) == 0 {
-            (random.below(56 - HEADER as u64 + 1) as usize, Kind::Whole)
+    fn new(random: &mut Rng) -> Self {
+        let (len, kind) = if random.bool() {
+            (random.usize(..=56 - HEADER), Kind::Whole)
         } else {
             // From 57 bytes to 1 MiB, so that the mean over all messages is about 4 KiB.
             let len =
-                (57.0 * ((LONGEST as f64 / 57.0).ln() * random.unit().powi(15)).exp()) as usize;
-            let kind = match random.below(8) {
+                (57.0 * ((LONGEST as f64 / 57.0).ln() * random.f64().powi(15)).exp()) as usize;
+            let kind = match random.u8(..8) {
                 0 => Kind::Lent,
                 1..4 => Kind::Pieces,
                 _ => Kind::Whole,
@@ -96,17 +97,16 @@ impl Plan {
         };
         Self {
             len,
-            start: random.below((POOL - LONGEST) as u64) as usize,
+            start: random.usize(..POOL - LONGEST),
             kind,
         }
     }
 }
 
 fn pool() -> Vec<u8> {
-    let mut random = Random::new(42);
-    (0..POOL / 8)
-        .flat_map(|_| random.number().to_le_bytes())
-        .collect()
+    let mut bytes = vec![0; POOL];
+    Rng::with_seed(42).fill(&mut bytes);
+    bytes
 }
 
 /// Either way of sending.
@@ -131,7 +131,7 @@ fn send(deck: &Deck, pool: &[u8], sender: u64, each: u64) -> anyhow::Result<()> 
     } else {
         Way::Post(address)
     };
-    let mut random = Random::new(sender);
+    let mut random = Rng::with_seed(sender);
     let mut whole = Vec::with_capacity(LONGEST);
     for number in 0..each {
         let plan = Plan::new(&mut random);
@@ -163,7 +163,7 @@ fn send(deck: &Deck, pool: &[u8], sender: u64, each: u64) -> anyhow::Result<()> 
 fn receive(deck: &Deck, pool: &[u8], senders: u64, each: u64) -> anyhow::Result<()> {
     let inbox = deck.mailbox()?;
     deck.bind("integrity", &inbox)?;
-    let mut plans: Vec<_> = (0..senders).map(Random::new).collect();
+    let mut plans: Vec<_> = (0..senders).map(Rng::with_seed).collect();
     let mut next = vec![0u64; senders as usize];
     let mut scratch = vec![0; LONGEST];
     let (mut bytes, mut short) = (0u64, 0u64);

@@ -15,11 +15,12 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use fastrand::Rng;
 use mizzen::{
     Deck, Error, Gone, Incoming, Mailbox, MailboxRef, Message, PostError, RetrieveError,
     UnpackError, crash,
 };
-use mizzen_checks::{Mapped, Random, checksum, open_descriptors};
+use mizzen_checks::{Mapped, checksum, open_descriptors};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 /// How soon survivors must know.
@@ -207,7 +208,7 @@ fn judge(deck: &Deck, lives: u32, counts: &Counts, path: Path) -> anyhow::Result
 }
 
 fn judge_lives(inbox: &Mailbox, lives: u32, counts: &Counts, path: Path) -> anyhow::Result<()> {
-    let mut random = Random::new(u64::from(std::process::id()));
+    let mut random = Rng::with_seed(u64::from(std::process::id()));
     let mut delays = Vec::new();
     let (mut messages, mut kills, mut at_steps) = (0u64, 0u32, BTreeMap::new());
     let mut descriptors = None;
@@ -282,7 +283,7 @@ fn judge_life(
     address: MailboxRef,
     counts: &Counts,
     path: Path,
-    random: &mut Random,
+    random: &mut Rng,
 ) -> anyhow::Result<Verdict> {
     let victim = pidfd_open(pid, PidfdFlags::empty());
     let (tell_death, death) = mpsc::channel();
@@ -298,7 +299,7 @@ fn judge_life(
             let _ = tell_death.send(Instant::now());
         });
         let pushing = threads.spawn(move || push(&address));
-        let kill_at = Instant::now() + Duration::from_micros(random.below(8000));
+        let kill_at = Instant::now() + Duration::from_micros(random.u64(..8000));
         let mut killed = plan(life).is_some();
         let mut next = [0u64; 2];
         let gone = loop {

@@ -7,10 +7,10 @@ use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::Harness;
-use crate::sim::Random;
 use crate::{
     BodyId, Caps, ConnectFailure, Driver, Event, Locator, LossReason, PeerId, Refused, Way,
 };
@@ -357,12 +357,8 @@ impl From<Event<'_>> for Seen {
 
 /// Bytes that no other seed gives.
 pub(super) fn pattern(seed: u64, len: usize) -> Vec<u8> {
-    let mut random = Random::new(seed);
-    let words = len.div_ceil(8);
-    let mut bytes: Vec<u8> = (0..words)
-        .flat_map(|_| random.next_u64().to_le_bytes())
-        .collect();
-    bytes.truncate(len);
+    let mut bytes = vec![0; len];
+    Rng::with_seed(seed).fill(&mut bytes);
     bytes
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use fastrand::Rng;
+
 use super::Harness;
 use super::fleet::{Fleet, Seen, pattern};
-use crate::sim::Random;
 use crate::{BodyId, Refused};
 
 /// Contract 6, 7, 8 and 10.
@@ -28,7 +29,7 @@ pub fn random_frames_and_bodies_are_as_the_oracle_says<H: Harness>(harness: H) {
     let seed = seed(3);
     let mut run = Run::new(harness, 2, seed);
     for _ in 0..600 {
-        match run.random.below(5) {
+        match run.random.u64(..5) {
             0 => run.send_body(),
             _ => run.send_frame(),
         }
@@ -41,7 +42,7 @@ pub fn random_traffic_among_eight_is_as_the_oracle_says<H: Harness>(harness: H) 
     let seed = seed(4);
     let mut run = Run::new(harness, 8, seed);
     for _ in 0..1500 {
-        match run.random.below(20) {
+        match run.random.u64(..20) {
             0 => run.send_body(),
             _ => run.send_frame(),
         }
@@ -54,9 +55,9 @@ pub fn random_cuts_lose_no_more_than_the_end<H: Harness>(harness: H) {
     let seed = seed(5);
     let mut run = Run::new(harness, 3, seed);
     for _ in 0..20 {
-        (0..run.random.below(40)).for_each(|_| run.send_frame());
-        (0..run.random.below(4)).for_each(|_| run.send_body());
-        (0..run.random.below(6)).for_each(|_| {
+        (0..run.random.u64(..40)).for_each(|_| run.send_frame());
+        (0..run.random.u64(..4)).for_each(|_| run.send_body());
+        (0..run.random.u64(..6)).for_each(|_| {
             run.fleet.pump();
         });
         run.cut_and_link();
@@ -68,7 +69,7 @@ pub fn random_cuts_lose_no_more_than_the_end<H: Harness>(harness: H) {
 struct Run<H: Harness> {
     fleet: Fleet<H>,
     size: usize,
-    random: Random,
+    random: Rng,
     seed: u64,
     /// By sender and receiver.
     frames: Vec<Vec<VecDeque<Vec<u8>>>>,
@@ -84,7 +85,7 @@ impl<H: Harness> Run<H> {
         Self {
             fleet,
             size,
-            random: Random::new(seed),
+            random: Rng::with_seed(seed),
             seed,
             frames,
             bodies: Vec::new(),
@@ -95,10 +96,10 @@ impl<H: Harness> Run<H> {
     fn send_frame(&mut self) {
         let (from, to) = self.pair();
         let max = self.fleet.caps(from).max_frame;
-        let len = match self.random.below(10) {
-            0 => self.random.index(max + 1),
-            1..4 => self.random.index(5000.min(max)),
-            _ => self.random.index(100),
+        let len = match self.random.u64(..10) {
+            0 => self.random.usize(..=max),
+            1..4 => self.random.usize(..5000.min(max)),
+            _ => self.random.usize(..100),
         };
         let frame = self.stamped(len);
         match self.fleet.offer(from, to, &frame) {
@@ -108,7 +109,7 @@ impl<H: Harness> Run<H> {
             }
             Err(refused) => panic!("{refused}; seed {}", self.seed),
         }
-        if self.random.chance(100) {
+        if self.random.u8(..10) == 0 {
             self.fleet.pump();
             self.check_frames();
         }
@@ -116,10 +117,10 @@ impl<H: Harness> Run<H> {
 
     fn send_body(&mut self) {
         let (from, to) = self.pair();
-        let len = match self.random.below(10) {
-            0 => self.random.index(1 << 20),
-            1..4 => self.random.index(100_000),
-            _ => self.random.index(1000),
+        let len = match self.random.u64(..10) {
+            0 => self.random.usize(..1 << 20),
+            1..4 => self.random.usize(..100_000),
+            _ => self.random.usize(..1000),
         };
         self.serial += 1;
         let (body, bytes) = (BodyId(self.serial), pattern(self.serial ^ self.seed, len));
@@ -243,10 +244,10 @@ impl<H: Harness> Run<H> {
 
     /// Two different processes.
     fn pair(&mut self) -> (usize, usize) {
-        let from = self.random.index(self.size);
+        let from = self.random.usize(..self.size);
         (
             from,
-            (from + 1 + self.random.index(self.size - 1)) % self.size,
+            (from + 1 + self.random.usize(..self.size - 1)) % self.size,
         )
     }
 
@@ -258,8 +259,8 @@ impl<H: Harness> Run<H> {
 
     /// Lengths of up to eight parts with this sum.
     fn lens(&mut self, len: usize) -> Vec<usize> {
-        let mut cuts: Vec<usize> = (0..self.random.below(8))
-            .map(|_| self.random.index(len + 1))
+        let mut cuts: Vec<usize> = (0..self.random.u64(..8))
+            .map(|_| self.random.usize(..=len))
             .collect();
         cuts.extend([0, len]);
         cuts.sort_unstable();

@@ -56,8 +56,20 @@ enum Room {
     Promised,
 }
 
+impl SimNet {
+    /// Attaches a process. If one with this id is attached, it is cut off: its successor replaces it.
+    ///
+    /// # Panics
+    ///
+    /// When the system has no descriptor left for the driver's wakeup.
+    #[must_use]
+    pub fn driver(&self, me: PeerId) -> SimDriver {
+        SimDriver::attach(self.clone(), me)
+    }
+}
+
 impl SimDriver {
-    pub(super) fn attach(net: SimNet, me: PeerId) -> Self {
+    fn attach(net: SimNet, me: PeerId) -> Self {
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let doorbell =
             Arc::new(doorbell.expect("a descriptor for the wakeup of a simulated driver"));
@@ -189,7 +201,7 @@ impl SimDriver {
                 let max_piece = network.options().max_piece;
                 let len = source
                     .remaining()
-                    .min(1 + network.random().index(max_piece));
+                    .min(network.random().usize(1..=max_piece.max(1)));
                 let mut bytes = Vec::with_capacity(len);
                 source.copy_to(len, &mut bytes);
                 let last = if source.remaining() == 0 {
@@ -288,7 +300,8 @@ impl Driver for SimDriver {
         let mut network = net.network();
         let is_full = network.bytes_on_the_way(me, peer) + len > WINDOW;
         let busy_per_mille = network.options().busy_per_mille;
-        let is_unlucky = link.room != Room::Promised && network.random().chance(busy_per_mille);
+        let is_unlucky =
+            link.room != Room::Promised && network.random().u64(..1000) < busy_per_mille;
         if is_full || is_unlucky {
             link.room = Room::Wanted;
             drop(network);

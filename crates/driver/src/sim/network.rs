@@ -9,7 +9,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::{Random, SimOptions};
+use fastrand::Rng;
+
+use super::SimOptions;
 use crate::{BodyId, ConnectFailure, Locator, LossReason, PeerId};
 
 /// Which of the links that two processes had in turn.
@@ -48,7 +50,7 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub(super) struct Network {
     options: SimOptions,
-    random: Random,
+    random: Rng,
     now: u64,
     next: u64,
     ends: BTreeMap<PeerId, End>,
@@ -88,7 +90,7 @@ struct Pair(PeerId, PeerId);
 impl Network {
     pub(super) fn new(options: SimOptions) -> Self {
         Self {
-            random: Random::new(options.seed),
+            random: Rng::with_seed(options.seed),
             options,
             now: 0,
             next: 1,
@@ -164,7 +166,7 @@ impl Network {
                     .iter()
                     .filter(|arrival| arrival.is_data_of(link))
                     .count();
-                for _ in 0..self.random.index(on_link + 1) {
+                for _ in 0..self.random.usize(..=on_link) {
                     let last = stream
                         .arrivals
                         .pop_back()
@@ -212,15 +214,13 @@ impl Network {
             return taken;
         };
         let mut peers: Vec<PeerId> = end.streams.keys().copied().collect();
-        for index in (1..peers.len()).rev() {
-            peers.swap(index, self.random.index(index + 1));
-        }
+        self.random.shuffle(&mut peers);
         let mut eased = Vec::new();
         for peer in peers {
             let Some(stream) = end.streams.get_mut(&peer) else {
                 continue;
             };
-            let batch = 1 + self.random.below(self.options.max_batch);
+            let batch = self.random.u64(1..=self.options.max_batch.max(1));
             for _ in 0..batch {
                 if taken.len() == budget
                     || stream
@@ -271,7 +271,7 @@ impl Network {
         &self.options
     }
 
-    pub(super) fn random(&mut self) -> &mut Random {
+    pub(super) fn random(&mut self) -> &mut Rng {
         &mut self.random
     }
 
@@ -333,7 +333,7 @@ impl Network {
     fn delay(&mut self, from: PeerId, to: PeerId) -> u64 {
         match self.delays.get(&Pair::of(from, to)) {
             Some(&ticks) => ticks,
-            None => self.random.below(self.options.max_delay + 1),
+            None => self.random.u64(..=self.options.max_delay),
         }
     }
 

@@ -187,3 +187,12 @@ impl Reader<'_> {
         }
     }
 }
+
+/// A job of several hosts needs an authority, and a job of one host has none.
+pub(super) fn check_hosts(hosts: u32, size: u32, authority: &[u8]) -> Result<(), DecodeError> {
+    if (1..=size).contains(&hosts) && (hosts > 1) != authority.is_empty() {
+        Ok(())
+    } else {
+        Err(DecodeError::Value)
+    }
+}

@@ -1,10 +1,10 @@
 //! What an agent and a process of its host say to each other: packets.
 
-use super::codec::{Reader, Writer};
+use super::codec::{Reader, Writer, check_hosts};
 use super::network::{Network, flag};
 use super::{
     Death, DecodeError, MAX_CERTIFICATE, MAX_CLUSTER, MAX_HOST, MAX_LOCATOR, MAX_PACKET,
-    MAX_PROCESSES, MAX_REQUEST, MAX_WAITING, TooLarge, Unreachable, check_hosts,
+    MAX_PROCESSES, MAX_REQUEST, MAX_WAITING, TooLarge, Unreachable,
 };
 
 /// From the agent to a process of its host.

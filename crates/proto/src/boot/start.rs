@@ -1,10 +1,9 @@
 //! The first frame to an agent: its part of the job.
 
-use super::codec::{Reader, Writer};
+use super::codec::{Reader, Writer, check_hosts};
 use super::network::{Network, flag};
 use super::{
     DecodeError, MAX_CLUSTER, MAX_FRAME, MAX_HOST, MAX_PROCESSES, MAX_SECRET, Secret, TooLarge,
-    check_hosts,
 };
 
 /// What an agent needs to start its part of a job.

@@ -14,7 +14,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mizzen_driver::sim::Random;
+use fastrand::Rng;
 use mizzen_driver::{ConnectFailure, Driver, Event, Locator, LossReason, PeerId};
 use mizzen_tcp::{Records, TcpDriver, TcpOptions};
 use rustls::{ClientConfig, ServerConfig};
@@ -252,12 +252,16 @@ pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
     [header(1, payload.len() as u32, 0), payload.to_vec()].concat()
 }
 
-pub(crate) fn garbage(random: &mut Random, len: usize) -> Vec<u8> {
-    (0..len).map(|_| random.next_u64() as u8).collect()
+pub(crate) fn garbage(random: &mut Rng, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    random.fill(&mut bytes);
+    bytes
 }
 
 /// Another seed each time, if the environment says so.
-pub(crate) fn random() -> Random {
+pub(crate) fn random() -> Rng {
     let seed = std::env::var("MIZZEN_SEED").ok();
-    Random::new(seed.and_then(|text| text.parse().ok()).unwrap_or(1))
+    let seed = seed.and_then(|text| text.parse().ok()).unwrap_or(1);
+    eprintln!("to replay: MIZZEN_SEED={seed}");
+    Rng::with_seed(seed)
 }

@@ -1,11 +1,10 @@
-//! The addresses of this host, as the C library lists them.
-//!
-//! The file is about unsafety in so far as it reads that list.
-#![allow(unsafe_code)]
+//! The interfaces of this host, as the kernel lists them, and their addresses.
 
-use std::ffi::CStr;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
+use std::path::Path;
+
+use super::read;
 
 /// An interface, or one of its addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,58 +17,45 @@ pub(crate) struct Entry {
 
 /// All interfaces and all their addresses, in the system's order.
 pub(crate) fn entries() -> io::Result<Vec<Entry>> {
-    let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
-    // SAFETY: `first` is a valid place for a pointer.
-    if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
-        return Err(io::Error::last_os_error());
+    let mut entries = named_in(Path::new(NET));
+    for one in if_addrs::get_if_addrs()? {
+        entries.push(Entry {
+            // Whether it was switched on is known by its name above; what runs is on in any case.
+            up: one.is_oper_up(),
+            address: Some(one.ip()),
+            interface: one.name,
+        });
     }
-    let mut entries = Vec::new();
-    let mut next = first;
-    while !next.is_null() {
-        // SAFETY: getifaddrs succeeded, so `first` and what is reached by `ifa_next` up to a null pointer are
-        // valid entries until freeifaddrs, which is called after this loop.
-        let entry = unsafe { &*next };
-        if !entry.ifa_name.is_null() {
-            // SAFETY: the name of a valid entry is a string of C, valid as long as the entry; it is copied.
-            let name = unsafe { CStr::from_ptr(entry.ifa_name) };
-            entries.push(Entry {
-                interface: name.to_string_lossy().into_owned(),
-                up: entry.ifa_flags & libc::IFF_UP as libc::c_uint != 0,
-                // SAFETY: `ifa_addr` of a valid entry is null or a valid address.
-                address: unsafe { ip_of(entry.ifa_addr) },
-            });
-        }
-        next = entry.ifa_next;
-    }
-    // SAFETY: `first` came from getifaddrs and no reference to its entries is left.
-    unsafe { libc::freeifaddrs(first) };
     Ok(entries)
 }
 
-/// The IP address in a socket address.
-///
-/// # Safety
-///
-/// `address` is null, or points to a socket address of the size that belongs to its family.
-unsafe fn ip_of(address: *const libc::sockaddr) -> Option<IpAddr> {
-    if address.is_null() {
-        return None;
-    }
-    // SAFETY: not null, so the caller says that there is a socket address, which starts with its family.
-    match i32::from(unsafe { (*address).sa_family }) {
-        libc::AF_INET => {
-            // SAFETY: the caller says that an address of this family has this size. It is read unaligned.
-            let address = unsafe { address.cast::<libc::sockaddr_in>().read_unaligned() };
-            Some(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)).into())
-        }
-        libc::AF_INET6 => {
-            // SAFETY: as above.
-            let address = unsafe { address.cast::<libc::sockaddr_in6>().read_unaligned() };
-            Some(Ipv6Addr::from(address.sin6_addr.s6_addr).into())
-        }
-        _ => None,
-    }
+/// The interfaces in the kernel's list: if-addrs leaves out those without an address, and does not say which are up.
+fn named_in(net: &Path) -> Vec<Entry> {
+    let folders = std::fs::read_dir(net).into_iter().flatten().flatten();
+    let mut found: Vec<(u32, Entry)> = folders
+        .filter_map(|folder| {
+            // Not everything there is an interface: the list of bonds has no number.
+            let index = read(folder.path().join("ifindex"))?.parse().ok()?;
+            let flags = read(folder.path().join("flags")).and_then(|text| {
+                let digits = text.strip_prefix("0x")?;
+                u32::from_str_radix(digits, 16).ok()
+            });
+            let entry = Entry {
+                interface: folder.file_name().to_string_lossy().into_owned(),
+                up: flags.is_some_and(|flags| flags & IFF_UP != 0),
+                address: None,
+            };
+            Some((index, entry))
+        })
+        .collect();
+    found.sort_by_key(|(index, _)| *index);
+    found.into_iter().map(|(_, entry)| entry).collect()
 }
+
+/// Where the kernel lists interfaces.
+pub(crate) const NET: &str = "/sys/class/net";
+/// The flag of an interface that was switched on, as `netdevice(7)` numbers them.
+const IFF_UP: u32 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -78,6 +64,28 @@ mod tests {
     #[test]
     fn this_host_has_a_loopback_interface() {
         let entries = entries().unwrap();
-        assert!(entries.iter().any(|entry| entry.interface == "lo"));
+        let lo: Vec<_> = entries.iter().filter(|one| one.interface == "lo").collect();
+        assert!(lo.iter().any(|one| one.address.is_none()), "{lo:?}");
+        assert!(lo.iter().any(|one| one.address.is_some()), "{lo:?}");
+    }
+
+    #[test]
+    fn interfaces_without_an_address_are_listed_in_the_kernels_order() {
+        let net = std::env::temp_dir().join(format!("mizzen-list-{}", std::process::id()));
+        for (name, index, flags) in [("b", "1", "0x1003"), ("a", "2", "0x1002")] {
+            std::fs::create_dir_all(net.join(name)).unwrap();
+            std::fs::write(net.join(name).join("ifindex"), index).unwrap();
+            std::fs::write(net.join(name).join("flags"), flags).unwrap();
+        }
+        std::fs::write(net.join("bonding_masters"), "").unwrap();
+        let found = named_in(&net);
+        std::fs::remove_dir_all(&net).unwrap();
+        let entry = |interface: &str, up| Entry {
+            interface: interface.to_owned(),
+            up,
+            address: None,
+        };
+        assert_eq!(found, [entry("b", true), entry("a", false)]);
+        assert_eq!(named_in(&net), []);
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use super::super::report::{Address, Finding, MAX_ADDRESSES};
-use super::addresses::{Entry, entries};
+use super::addresses::{Entry, NET, entries};
 use super::read;
 
 /// One row for each interface that is up or has an address.
@@ -102,7 +102,7 @@ enum Kind {
 fn interfaces() -> std::io::Result<Vec<Interface>> {
     Ok(gather(entries()?)
         .into_iter()
-        .map(|interface| interface.with_details(Path::new("/sys/class/net")))
+        .map(|interface| interface.with_details(Path::new(NET)))
         .collect())
 }
 
@@ -124,6 +124,7 @@ fn gather(entries: Vec<Entry>) -> Vec<Interface> {
             });
             found.len() - 1
         });
+        found[index].up |= entry.up;
         found[index].addresses.extend(entry.address);
     }
     found

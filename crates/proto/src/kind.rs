@@ -4,49 +4,49 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// See [`Frame::Hello`](super::Frame::Hello).
+    /// See [`Frame::Hello`](crate::wire::Frame::Hello).
     Hello = 0x01,
-    /// See [`Frame::Bye`](super::Frame::Bye).
+    /// See [`Frame::Bye`](crate::wire::Frame::Bye).
     Bye = 0x02,
-    /// See [`Frame::Ping`](super::Frame::Ping).
+    /// See [`Frame::Ping`](crate::wire::Frame::Ping).
     Ping = 0x03,
-    /// See [`Frame::Pong`](super::Frame::Pong).
+    /// See [`Frame::Pong`](crate::wire::Frame::Pong).
     Pong = 0x04,
-    /// See [`Frame::Post`](super::Frame::Post).
+    /// See [`Frame::Post`](crate::wire::Frame::Post).
     Post = 0x10,
-    /// See [`Frame::Offer`](super::Frame::Offer).
+    /// See [`Frame::Offer`](crate::wire::Frame::Offer).
     Offer = 0x11,
-    /// See [`Frame::Accept`](super::Frame::Accept).
+    /// See [`Frame::Accept`](crate::wire::Frame::Accept).
     Accept = 0x12,
-    /// See [`Frame::Decline`](super::Frame::Decline).
+    /// See [`Frame::Decline`](crate::wire::Frame::Decline).
     Decline = 0x13,
-    /// See [`Frame::Retract`](super::Frame::Retract).
+    /// See [`Frame::Retract`](crate::wire::Frame::Retract).
     Retract = 0x14,
-    /// See [`Frame::Credit`](super::Frame::Credit).
+    /// See [`Frame::Credit`](crate::wire::Frame::Credit).
     Credit = 0x15,
-    /// See [`Frame::Gone`](super::Frame::Gone).
+    /// See [`Frame::Gone`](crate::wire::Frame::Gone).
     Gone = 0x16,
-    /// See [`Frame::Push`](super::Frame::Push).
+    /// See [`Frame::Push`](crate::wire::Frame::Push).
     Push = 0x17,
-    /// See [`Frame::Returned`](super::Frame::Returned).
+    /// See [`Frame::Returned`](crate::wire::Frame::Returned).
     Returned = 0x18,
-    /// See [`NameFrame::Bind`](super::NameFrame::Bind).
+    /// See [`NameFrame::Bind`](crate::wire::NameFrame::Bind).
     Bind = 0x20,
-    /// See [`NameFrame::Unbind`](super::NameFrame::Unbind).
+    /// See [`NameFrame::Unbind`](crate::wire::NameFrame::Unbind).
     Unbind = 0x21,
-    /// See [`NameFrame::Fetch`](super::NameFrame::Fetch).
+    /// See [`NameFrame::Fetch`](crate::wire::NameFrame::Fetch).
     Fetch = 0x22,
-    /// See [`NameFrame::Cancel`](super::NameFrame::Cancel).
+    /// See [`NameFrame::Cancel`](crate::wire::NameFrame::Cancel).
     Cancel = 0x23,
-    /// See [`NameFrame::Bound`](super::NameFrame::Bound).
+    /// See [`NameFrame::Bound`](crate::wire::NameFrame::Bound).
     Bound = 0x24,
-    /// See [`NameFrame::Conflict`](super::NameFrame::Conflict).
+    /// See [`NameFrame::Conflict`](crate::wire::NameFrame::Conflict).
     Conflict = 0x25,
-    /// See [`NameFrame::Refused`](super::NameFrame::Refused).
+    /// See [`NameFrame::Refused`](crate::wire::NameFrame::Refused).
     Refused = 0x26,
-    /// See [`NameFrame::Found`](super::NameFrame::Found).
+    /// See [`NameFrame::Found`](crate::wire::NameFrame::Found).
     Found = 0x27,
-    /// See [`NameFrame::Forget`](super::NameFrame::Forget).
+    /// See [`NameFrame::Forget`](crate::wire::NameFrame::Forget).
     Forget = 0x28,
 }
 

@@ -1,0 +1,43 @@
+//! How long and how many the parts of a message may be.
+
+/// The largest packet between process and agent: as many networks as a process may have, and change.
+pub const MAX_PACKET: usize = 16 * 1024;
+
+/// The largest frame between launcher and agent: all that Linux takes as arguments and environment (6 MiB), and change.
+pub const MAX_FRAME: usize = 8 << 20;
+
+/// The longest host name (RFC 1035) or address to listen on.
+pub const MAX_HOST: usize = 255;
+
+/// The longest locator: a handful of addresses and ports.
+pub const MAX_LOCATOR: usize = 1024;
+
+/// The longest name of a cluster: a DNS label (RFC 1035).
+pub const MAX_CLUSTER: usize = 63;
+
+/// The longest certificate: of an authority or of a process.
+pub const MAX_CERTIFICATE: usize = 2048;
+
+/// The longest request for a certificate: a public key and a signature.
+pub const MAX_REQUEST: usize = 256;
+
+/// The longest secret of an authority: a key, and whose it is.
+pub const MAX_SECRET: usize = 256;
+
+/// The most processes of a job.
+pub const MAX_PROCESSES: u32 = 65_536;
+
+/// The most arguments, or variables of the environment.
+pub const MAX_LIST: usize = 65_536;
+
+/// The longest error an agent reports, in bytes.
+pub const MAX_ERROR: usize = 16 * 1024;
+
+/// The longest text about a wait, in bytes: a sentence, with the name of what is waited for.
+pub const MAX_WAITING: usize = 512;
+
+/// The most output in one frame.
+pub const MAX_OUTPUT: usize = 1 << 20;
+
+/// The bytes of a frame that hold its length.
+pub const FRAME_HEADER: usize = 4;
