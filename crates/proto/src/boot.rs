@@ -36,7 +36,7 @@ pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 pub const TERMINAL: &str = "MIZZEN_TERMINAL";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The largest packet between process and agent: as many networks as a process may have, and change.
 pub const MAX_PACKET: usize = 16 * 1024;
@@ -76,6 +76,12 @@ pub const MAX_WAITING: usize = 512;
 
 /// The most output in one frame.
 pub const MAX_OUTPUT: usize = 1 << 20;
+
+/// How much output of an agent may be on its way before the launcher asks for more. It bounds what a launcher keeps for
+/// each host while nobody reads what it prints, and is far more than what a link of 100 MB/s delivers in a round trip.
+///
+/// An agent sends a frame if there is any room at all, so that a frame of [`MAX_OUTPUT`] may exceed it once.
+pub const OUTPUT_ROOM: u32 = 256 * 1024;
 
 /// The bytes of a frame that hold its length.
 pub const FRAME_HEADER: usize = 4;
