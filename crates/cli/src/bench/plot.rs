@@ -16,10 +16,12 @@ const HEIGHT: u32 = 600;
 const FONT: &str = "sans-serif";
 
 /// Mizzen's line of each path. They are told apart without colours by the shape of their points, and by the legend.
-const COLOURS: [RGBColor; 3] = [
-    RGBColor(0, 90, 160),
-    RGBColor(190, 70, 0),
-    RGBColor(20, 120, 60),
+const PATHS: [(Path, RGBColor); 5] = [
+    (Path::Thread, RGBColor(0, 90, 160)),
+    (Path::Process, RGBColor(190, 70, 0)),
+    (Path::Tcp, RGBColor(20, 120, 60)),
+    (Path::Tls, RGBColor(130, 50, 140)),
+    (Path::Ofi, RGBColor(110, 85, 20)),
 ];
 const GREY: RGBColor = RGBColor(120, 120, 120);
 
@@ -142,10 +144,7 @@ fn draw_on(
 /// Mizzen's line and the floor's, for each path.
 fn curves(figures: &[Figures]) -> Vec<Curve> {
     let mut curves = Vec::new();
-    for (path, colour) in [Path::Thread, Path::Process, Path::Tcp, Path::Tls, Path::Ofi]
-        .into_iter()
-        .zip(COLOURS)
-    {
+    for (path, colour) in PATHS {
         let of_path = || figures.iter().filter(|line| line.path == path);
         let points = |value: fn(&Figures) -> f64| -> Vec<(f64, f64)> {
             let mut points: Vec<_> = of_path()
@@ -176,4 +175,59 @@ fn curves(figures: &[Figures]) -> Vec<Curve> {
 fn pale(colour: RGBColor) -> RGBColor {
     let mix = |part: u8| part / 2 + 105;
     RGBColor(mix(colour.0), mix(colour.1), mix(colour.2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(path: &str, size: usize, value: f64) -> Figures {
+        let line = serde_json::json!({
+            "test": "latency", "path": path, "variant": "", "size": size, "threads": 1, "processes": null, "runs": 1,
+            "p50_ns": null, "p99_ns": null, "rate_per_s": null, "bytes_per_s": null,
+            "value": value, "value_min": value, "value_max": value, "unit": "ns",
+            "floor": value / 2.0, "floor_min": value, "floor_max": value, "floor_name": "",
+            "ratio": null, "ratio_min": null, "ratio_max": null, "worst": null, "longest_gap_ns": null,
+            "pinned": false, "noisy": false
+        });
+        serde_json::from_value(line).unwrap()
+    }
+
+    /// The texts of a picture, each of which is in a line of its own.
+    fn texts(figures: &[Figures]) -> Vec<String> {
+        let mut picture = String::new();
+        let area = SVGBackend::with_string(&mut picture, (WIDTH, HEIGHT)).into_drawing_area();
+        draw_on(&area, figures).unwrap();
+        drop(area);
+        let lines = picture.lines().map(str::trim);
+        lines
+            .filter(|line| !line.is_empty() && !line.starts_with('<'))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    #[test]
+    fn every_path_has_a_line_and_a_colour_of_its_own() {
+        let paths = ["thread", "process", "tcp", "tls", "ofi"];
+        let figures: Vec<_> = paths.iter().map(|path| figures(path, 8, 100.0)).collect();
+        let curves = curves(&figures);
+        for path in paths {
+            for name in ["Mizzen", "the bare machine"] {
+                let name = format!("{name}, {path} path");
+                let found = curves.iter().filter(|curve| curve.name == name);
+                assert_eq!(found.count(), 1, "{name}");
+            }
+        }
+        let mut colours: Vec<_> = curves
+            .iter()
+            .map(|curve| (curve.colour.0, curve.colour.1, curve.colour.2))
+            .collect();
+        colours.sort_unstable();
+        colours.dedup();
+        assert_eq!(colours.len(), 2 * paths.len());
+        let drawn = texts(&figures);
+        for path in paths {
+            assert!(drawn.contains(&format!("Mizzen, {path} path")), "{drawn:?}");
+        }
+    }
 }
