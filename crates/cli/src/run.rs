@@ -83,8 +83,12 @@ impl Launcher {
         signals: Signals,
         printer: Printer,
     ) -> anyhow::Result<Self> {
-        let local = hosts.is_empty();
-        let hosts = if local { vec![this_host()] } else { hosts };
+        let hosts = match hosts.is_empty() {
+            true => vec![this_host()],
+            false => hosts,
+        };
+        let here = |host: &Host| options.hosts.is_empty() || host.is_here(&options.remote_shell);
+        let local = hosts.len() == 1 && here(&hosts[0]);
         let names = hosts.iter().map(|host| host.name.clone()).collect();
         let job = Job::new(
             options.processes,
@@ -102,6 +106,8 @@ impl Launcher {
         for host in hosts {
             links.push(if local {
                 Link::local(host.name)?
+            } else if here(&host) {
+                Link::here(host.name, "agent")?
             } else {
                 Link::remote(host.name, &options.remote_shell, &agent_path, "agent")?
             });

@@ -441,7 +441,10 @@ impl Children {
         } else {
             Group::Own
         };
-        let mut child = self.program.spawn(theirs.as_fd(), stdin, group)?;
+        let variables = self.variables(rank);
+        let mut child = self
+            .program
+            .spawn(variables, theirs.as_fd(), stdin, group)?;
         let parts = parts(&mut child);
         let Ok((pid, pidfd, out, err)) = parts else {
             let _ = child.kill();
@@ -462,6 +465,19 @@ impl Children {
             certified: false,
             left: false,
         })
+    }
+
+    /// What a script that starts the program may want to know.
+    fn variables(&self, rank: u32) -> [(&'static str, String); 4] {
+        [
+            ("MIZZEN_RANK", rank.to_string()),
+            ("MIZZEN_SIZE", self.start.size.to_string()),
+            ("MIZZEN_HOST", self.start.host.clone()),
+            (
+                "MIZZEN_LOCAL_RANK",
+                self.index(rank).unwrap_or_default().to_string(),
+            ),
+        ]
     }
 
     fn watch(&self, index: usize) -> Result<(), Errno> {
