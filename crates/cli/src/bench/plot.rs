@@ -99,7 +99,9 @@ fn draw_on(
         .y_label_area_size(96)
         .build_cartesian_2d(
             (smallest..largest).log_scale().base(2.0),
-            (lowest..highest).log_scale(),
+            (lowest..highest)
+                .log_scale()
+                .with_key_points(ticks(lowest, highest)),
         )?;
     let unit = first.unit.clone();
     chart
@@ -139,6 +141,30 @@ fn draw_on(
         .draw()?;
     area.present()?;
     Ok(())
+}
+
+/// Round values between two others, to be written at a logarithmic axis: as few for each power of ten as give enough.
+fn ticks(lowest: f64, highest: f64) -> Vec<f64> {
+    const ENOUGH: usize = 3;
+    const DENSITIES: [&[f64]; 4] = [
+        &[1.0],
+        &[1.0, 2.0, 5.0],
+        &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+        &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+    ];
+    let exponents = lowest.log10().floor() as i32..=highest.log10().ceil() as i32;
+    let mut found = Vec::new();
+    for multiples in DENSITIES {
+        let powers = exponents.clone().map(|exponent| 10f64.powi(exponent));
+        found = powers
+            .flat_map(|power| multiples.iter().map(move |multiple| multiple * power))
+            .filter(|value| (lowest..=highest).contains(value))
+            .collect();
+        if found.len() >= ENOUGH {
+            break;
+        }
+    }
+    found
 }
 
 /// Mizzen's line and the floor's, for each path.
@@ -228,6 +254,20 @@ mod tests {
         let drawn = texts(&figures);
         for path in paths {
             assert!(drawn.contains(&format!("Mizzen, {path} path")), "{drawn:?}");
+        }
+    }
+
+    #[test]
+    fn an_axis_has_labels_however_short_it_is() {
+        for highest in [150.0, 300.0, 1_900.0, 40_000.0, 3e7] {
+            let figures = [figures("tcp", 8, 140.0), figures("tcp", 1024, highest)];
+            let drawn = texts(&figures);
+            let labels = drawn
+                .iter()
+                .filter(|text| text.ends_with(" ns") || text.ends_with("s"))
+                .filter(|text| text.starts_with(|c: char| c.is_ascii_digit()))
+                .count();
+            assert!((3..=12).contains(&labels), "up to {highest}: {drawn:?}");
         }
     }
 }

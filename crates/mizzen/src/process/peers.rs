@@ -77,6 +77,11 @@ impl Peers {
         }
     }
 
+    /// Whether a launcher says which processes died.
+    pub(crate) fn has_launcher(&self) -> bool {
+        matches!(self.neighbours, Neighbours::Launched(_))
+    }
+
     /// The link to a life of a peer, if there is one.
     pub(crate) fn link_to(&self, peer: ProcessId) -> Option<Arc<MemoryLink>> {
         match self.known(peer.rank)? {
