@@ -24,6 +24,7 @@ use rustix::io::Errno;
 use crate::stream::{FrameStream, Other};
 use broker::Broker;
 use children::{Children, Ended, Source};
+use output::Outlet;
 pub(crate) use spawn::Stdin;
 
 /// Runs an agent on standard input and output, for a launcher on another host.
@@ -70,7 +71,8 @@ struct Agent {
     children: Children,
     broker: Broker,
     phase: Phase,
-    /// Whether the epoll of pipes is part of the loop: not while the launcher is behind.
+    outlet: Outlet,
+    /// Whether the epoll of pipes is part of the loop: not while the launcher has no room.
     reading_pipes: bool,
 }
 
@@ -128,6 +130,7 @@ impl Agent {
             children,
             broker,
             phase: Phase::Serving,
+            outlet: Outlet::new(),
             reading_pipes: true,
         })
     }
@@ -138,12 +141,14 @@ impl Agent {
         // Frames that came together with the first.
         self.handle_frames();
         loop {
+            self.send_output();
             self.link.flush();
             if self.link.other == Other::Closed {
                 self.children.kill();
                 return Ok(());
             }
-            if self.phase != Phase::Serving && self.children.running() == 0 {
+            let written = self.outlet.is_empty();
+            if self.phase != Phase::Serving && self.children.running() == 0 && written {
                 self.link.drain();
                 return Ok(());
             }
@@ -164,9 +169,16 @@ impl Agent {
         }
     }
 
+    /// Sends what processes wrote, as far as the launcher has room for it.
+    fn send_output(&mut self) {
+        while let Some(frame) = self.outlet.poll() {
+            self.link.send(&frame);
+        }
+    }
+
     /// Stops reading what processes write while the launcher does not take it: then they wait, and memory does not grow.
     fn balance(&mut self) -> Result<(), Errno> {
-        let reading = self.link.stream.backlog() < HIGH_WATER;
+        let reading = self.outlet.takes_more();
         if reading == self.reading_pipes {
             return Ok(());
         }
@@ -257,6 +269,7 @@ impl Agent {
                     .broadcast(rank, &ToProcess::Joined { rank, incarnation });
             }
             ToAgent::Restart { rank, incarnation } => self.restart(rank, incarnation),
+            ToAgent::Room { bytes } => self.outlet.add_room(bytes),
             ToAgent::Stop => {
                 if self.phase == Phase::Serving {
                     self.children.end(libc::SIGTERM);
@@ -290,11 +303,7 @@ impl Agent {
         match source {
             Source::Exit(rank) => self.handle_exit(rank),
             Source::Socket(rank) => self.handle_packets(rank),
-            Source::Pipe(rank, stream) => {
-                let link = &mut self.link;
-                self.children
-                    .read_pipe(rank, stream, &mut |frame| link.send(&frame));
-            }
+            Source::Pipe(rank, stream) => self.children.read_pipe(rank, stream, &mut self.outlet),
         }
     }
 
@@ -318,8 +327,10 @@ impl Agent {
     }
 
     fn collect(&mut self, rank: u32) -> Option<Ended> {
-        let link = &mut self.link;
-        self.children.collect(rank, &mut |frame| link.send(&frame))
+        let ended = self.children.collect(rank, &mut self.outlet);
+        // Before its end is told, if there is room.
+        self.send_output();
+        ended
     }
 
     fn report(&mut self, rank: u32, Ended { incarnation, how }: Ended) {
@@ -353,7 +364,7 @@ impl Agent {
                     self.link.send(&FromAgent::Left { rank, incarnation });
                     self.broker.handle_exit(rank, &mut self.children);
                 }
-                // It may be lost: what processes write waits too when the launcher is behind.
+                // It may be lost if the launcher does not read: there is no other bound to it.
                 FromProcess::Waiting { text } => {
                     if self.link.stream.backlog() < HIGH_WATER {
                         self.link.send(&FromAgent::Waiting { rank, text });
@@ -529,7 +540,7 @@ const EVENTS: usize = 64;
 /// Packets of one process taken in one turn, so that none keeps the agent to itself.
 const PACKETS: usize = 64;
 
-/// Output that waits for the launcher before processes have to wait too.
+/// Frames that wait for the launcher before hints are lost.
 const HIGH_WATER: usize = 4 << 20;
 
 /// How long processes have between being asked to end and being killed.

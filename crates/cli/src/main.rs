@@ -25,12 +25,10 @@ mod stream;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use options::{Command, Options};
 
 fn main() -> ExitCode {
-    let result = match Options::parse().command {
+    let result = match Options::read().command {
         Command::Run(run) => run::run(*run),
         Command::Bench(options) => bench::bench(&options),
         Command::BenchSide { work } => bench::serve(&work).map(|()| ExitCode::SUCCESS),

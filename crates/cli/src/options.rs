@@ -1,9 +1,11 @@
 //! What the user may ask for.
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use anyhow::{bail, ensure};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mizzen_proto::boot::{MAX_HOST, MAX_PROCESSES, OnDeath};
 
@@ -18,9 +20,46 @@ pub(crate) struct Options {
     pub(crate) command: Command,
 }
 
+impl Options {
+    /// What the user asked for; ends this process if it cannot be understood, with a hint if there is one.
+    pub(crate) fn read() -> Self {
+        let args: Vec<String> = std::env::args_os()
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .collect();
+        Self::try_parse().unwrap_or_else(|error| hint(error, &args).exit())
+    }
+}
+
+/// Adds what was probably meant: people who know `mpirun` write `-np 4`.
+fn hint(mut error: clap::Error, args: &[String]) -> clap::Error {
+    let Some(ContextValue::String(refused)) = error.get(ContextKind::InvalidValue) else {
+        return error;
+    };
+    let written = format!("-n{refused}");
+    let Some(at) = args.iter().position(|arg| *arg == written) else {
+        return error;
+    };
+    let Some(behind) = refused.strip_prefix('p') else {
+        return error;
+    };
+    let count = match behind.trim_start_matches('=') {
+        "" => args.get(at + 1).map_or("", String::as_str),
+        count => count,
+    };
+    if processes(count).is_ok() {
+        let meant = format!("did you mean -n {count}?");
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![meant.into()]),
+        );
+    }
+    error
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start a program as several processes, and wait for all of them.
+    #[command(after_help = AFTER_RUN)]
     Run(Box<Run>),
     Bench(Box<Bench>),
     Doctor(Box<Doctor>),
@@ -59,6 +98,7 @@ pub(crate) struct Run {
     pub(crate) processes: u32,
 
     /// The hosts to run on, as `name` or `name=address to listen on`. Processes are dealt in blocks. Without it: this one.
+    /// A host that is this machine (`localhost`, a loopback address, its own name) needs no remote shell.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub(crate) hosts: Vec<String>,
 
@@ -122,6 +162,19 @@ pub(crate) struct Host {
     pub(crate) name: String,
     /// Where its processes listen; empty: they choose.
     pub(crate) bind: String,
+}
+
+impl Host {
+    /// Whether it is this machine, to be reached without a remote shell. One that was asked for is used: it may lead
+    /// elsewhere, into a container for instance.
+    pub(crate) fn is_here(&self, remote_shell: &str) -> bool {
+        let is_loopback = |address: IpAddr| address.is_loopback();
+        let this = rustix::system::uname();
+        remote_shell == DEFAULT_REMOTE_SHELL
+            && (self.name.eq_ignore_ascii_case("localhost")
+                || self.name.parse().is_ok_and(is_loopback)
+                || this.nodename().to_string_lossy() == self.name)
+    }
 }
 
 impl Run {
@@ -190,6 +243,25 @@ fn processes(text: &str) -> Result<u32, String> {
         .filter(|count| (1..=MAX_PROCESSES).contains(count))
         .ok_or_else(|| format!("-n must be a whole number from 1 to {MAX_PROCESSES}"))
 }
+
+/// What `mizzen run --help` says at its end. `docs/running.md` says more.
+const AFTER_RUN: &str = "\
+Environment of each process:
+  MIZZEN_RANK        Its rank: 0, 1, and so on
+  MIZZEN_SIZE        How many processes the job has
+  MIZZEN_HOST        The name of its host, as in --hosts
+  MIZZEN_LOCAL_RANK  Its rank among the processes of its host
+
+Exit code:
+  0        All processes exited with code 0. With `--on-death continue`, others may have been killed;
+           with `--on-death restart`, they were started again
+  code     The code of the first process that exited with another one
+  128 + N  The first failure was a process killed by signal N, or the job was ended by signal N;
+           with `--on-death continue`, nobody was left
+  255      A host was lost; with `--on-death continue`, nobody was left
+  141      Nobody reads what the job prints
+  1        The job could not be started
+  2        The options make no sense";
 
 /// Asks for nothing: there is nobody to answer.
 pub(crate) const DEFAULT_REMOTE_SHELL: &str = "ssh -o BatchMode=yes {host}";

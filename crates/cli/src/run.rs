@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use mizzen_identity::Authority;
-use mizzen_proto::boot::{AGENT_FD, FromAgent, Secret, Start, Stream, TERMINAL, ToAgent, VERSION};
+use mizzen_proto::boot::{
+    AGENT_FD, FromAgent, OUTPUT_ROOM, Secret, Start, Stream, TERMINAL, ToAgent, VERSION,
+};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
@@ -81,8 +83,12 @@ impl Launcher {
         signals: Signals,
         printer: Printer,
     ) -> anyhow::Result<Self> {
-        let local = hosts.is_empty();
-        let hosts = if local { vec![this_host()] } else { hosts };
+        let hosts = match hosts.is_empty() {
+            true => vec![this_host()],
+            false => hosts,
+        };
+        let here = |host: &Host| options.hosts.is_empty() || host.is_here(&options.remote_shell);
+        let local = hosts.len() == 1 && here(&hosts[0]);
         let names = hosts.iter().map(|host| host.name.clone()).collect();
         let job = Job::new(
             options.processes,
@@ -100,6 +106,8 @@ impl Launcher {
         for host in hosts {
             links.push(if local {
                 Link::local(host.name)?
+            } else if here(&host) {
+                Link::here(host.name, "agent")?
             } else {
                 Link::remote(host.name, &options.remote_shell, &agent_path, "agent")?
             });
@@ -125,12 +133,15 @@ impl Launcher {
                 self.act(vec![Action::Broadcast(ToAgent::Stop)]);
                 told_to_stop = true;
             }
+            self.give_room();
             for link in &mut self.links {
                 // That it is closed shows when it is read.
                 let _ = link.stream.flush();
             }
             let closed = self.links.iter().all(|link| link.phase == Phase::Closed);
-            if closed && !said_why {
+            // Said last; but nobody who does not read the output may wait for the reason in vain.
+            let stalled = self.job.is_over() && self.printer.backlog() >= HIGH_WATER;
+            if (closed || stalled) && !said_why {
                 said_why = true;
                 if let Some(sentence) = self.job.verdict() {
                     self.printer.say(&sentence);
@@ -150,20 +161,32 @@ impl Launcher {
         }
     }
 
+    /// Lets agents send more output, as long as it is printed. Then they wait, and their processes; all else they say
+    /// is heard.
+    fn give_room(&mut self) {
+        if self.printer.backlog() >= HIGH_WATER {
+            return;
+        }
+        for host in 0..self.links.len() {
+            let owed = self.links[host].owed;
+            // Below half of it, the agent has the other half.
+            if owed >= OUTPUT_ROOM / 2 {
+                self.links[host].owed = 0;
+                self.tell(host, &ToAgent::Room { bytes: owed });
+            }
+        }
+    }
+
     fn wait(&self) -> Result<Vec<Watched>, Errno> {
         let mut watched = vec![Watched::Signals];
         watched.extend(self.printer.waiting().map(Watched::Print));
-        // Agents wait, and their processes, while what they wrote is not printed.
-        let taking = self.printer.backlog() < HIGH_WATER;
         for (i, link) in self
             .links
             .iter()
             .enumerate()
             .filter(|(_, link)| link.phase != Phase::Closed)
         {
-            if taking {
-                watched.push(Watched::Input(i));
-            }
+            watched.push(Watched::Input(i));
             if link.stream.backlog() > 0 {
                 watched.push(Watched::Output(i));
             }
@@ -289,6 +312,8 @@ impl Launcher {
                 stream,
                 bytes,
             } => {
+                let owed = &mut self.links[host].owed;
+                *owed = owed.saturating_add(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
                 self.printer.print(rank, stream, &bytes);
                 return;
             }
@@ -523,7 +548,8 @@ pub(crate) fn this_host() -> Host {
 /// How long all hosts together have to answer.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Output that waits to be printed before agents have to wait too.
+/// Output that waits to be printed before agents have to wait with theirs. [`OUTPUT_ROOM`] of each host, and the frame
+/// that exceeds it, may come on top.
 const HIGH_WATER: usize = 4 << 20;
 
 /// How many signals that ask to end it takes until processes are ended even if they do not listen.

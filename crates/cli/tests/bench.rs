@@ -199,3 +199,14 @@ fn a_measurement_whose_front_end_is_killed_leaves_nothing() {
         job.assert_nothing_is_left();
     }
 }
+
+#[test]
+fn what_one_core_copies_is_told_once_for_each_size() {
+    let run = output("bandwidth --sizes 64K,1M --runs 1 --path thread,process");
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let stdout = text(&run.stdout);
+    for size in ["64 KiB", "1 MiB"] {
+        let sentence = format!("One core copies {size} ");
+        assert_eq!(stdout.matches(&sentence).count(), 1, "{stdout}");
+    }
+}

@@ -69,6 +69,11 @@ pub(crate) trait Neighbours: Send + Sync {
     /// Whether a launcher or `mizzen::local` started the job. If not, it is a job of one.
     fn is_launched(&self) -> bool;
 
+    /// Whether a launcher says which processes died.
+    fn has_launcher(&self) -> bool {
+        false
+    }
+
     /// Has the user told something about this process, as far as anybody listens.
     fn remark(&self, _text: String) {}
 }
@@ -399,6 +404,14 @@ impl Control for Process {
 
     fn is_welcome(&self, peer: ProcessId) -> bool {
         peer.rank.0 < self.size && self.peers.gone(peer).is_none()
+    }
+
+    fn gone(&self, peer: ProcessId) -> Option<Gone> {
+        self.peers.gone(peer)
+    }
+
+    fn has_launcher(&self) -> bool {
+        self.neighbours.has_launcher()
     }
 
     fn connected(&self, link: Arc<NetLink>) {

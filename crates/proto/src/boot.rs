@@ -31,6 +31,7 @@ pub use launcher::{FromAgent, SignalOrigin, Stream, ToAgent, split_frame};
 pub use limits::{
     FRAME_HEADER, MAX_CERTIFICATE, MAX_CLUSTER, MAX_ERROR, MAX_FRAME, MAX_HOST, MAX_LIST,
     MAX_LOCATOR, MAX_OUTPUT, MAX_PACKET, MAX_PROCESSES, MAX_REQUEST, MAX_SECRET, MAX_WAITING,
+    OUTPUT_ROOM,
 };
 pub use network::{Carrier, MAX_INTERFACES, MAX_NETWORKS, Network};
 pub use process::{Boot, FromProcess, ToProcess};
@@ -43,7 +44,7 @@ pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 pub const TERMINAL: &str = "MIZZEN_TERMINAL";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 #[cfg(test)]
 mod tests;

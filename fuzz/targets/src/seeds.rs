@@ -240,6 +240,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         },
         ToAgent::Restart { rank, incarnation },
         ToAgent::Stop,
+        ToAgent::Room { bytes: 1 << 16 },
     ] {
         all.push(encoded(|out| frame.encode(out)));
     }

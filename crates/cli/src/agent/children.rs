@@ -1,7 +1,7 @@
 //! The processes of this host: started, listened to, spoken to, collected.
 //!
 //! Two epolls: one of exits and sockets, and one of pipes alone, so that the loop can leave the pipes out while the
-//! launcher is behind.
+//! launcher has no room for what they hold.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use mizzen_identity::AuthorityError;
 use mizzen_proto::boot::{
-    Boot, Death, FromAgent, FromProcess, MAX_PACKET, SignalOrigin, Start, Stream, ToProcess,
+    Boot, Death, FromProcess, MAX_PACKET, SignalOrigin, Start, Stream, ToProcess,
 };
 use mizzen_shm::{ProcessFd, Socket, SocketError};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::certifier::Certifier;
-use super::output::{Pipe, Read};
+use super::output::{Outlet, Pipe, Read};
 use super::spawn::{Group, Program, Stdin};
 use crate::guard::Guard;
 
@@ -273,12 +273,12 @@ impl Children {
     pub(crate) fn kill(&mut self) {
         self.end(libc::SIGKILL);
         for rank in self.start.ranks.clone() {
-            self.collect(rank, &mut |_| {});
+            self.collect(rank, &mut Outlet::new());
         }
     }
 
     /// Takes the end of a process, with all that it wrote. Waits, if it has not ended.
-    pub(crate) fn collect(&mut self, rank: u32, sink: &mut dyn FnMut(FromAgent)) -> Option<Ended> {
+    pub(crate) fn collect(&mut self, rank: u32, outlet: &mut Outlet) -> Option<Ended> {
         let index = self.index(rank)?;
         let Slot::Running(process) = &mut self.slots[index] else {
             return None;
@@ -289,7 +289,7 @@ impl Children {
         }
         let status = process.child.wait();
         for stream in [Stream::Out, Stream::Err] {
-            drain(rank, stream, process.pipe(stream), sink);
+            drain(rank, stream, process.pipe(stream), outlet);
         }
         if process.group == Group::Own {
             self.guard.remove(process.pid);
@@ -327,20 +327,14 @@ impl Children {
         ranks
     }
 
-    pub(crate) fn read_pipe(&mut self, rank: u32, stream: Stream, sink: &mut dyn FnMut(FromAgent)) {
+    pub(crate) fn read_pipe(&mut self, rank: u32, stream: Stream, outlet: &mut Outlet) {
         let Some(process) = self.process(rank) else {
             return;
         };
         let Some(pipe) = process.pipe(stream) else {
             return;
         };
-        let mut sink = |bytes| {
-            sink(FromAgent::Output {
-                rank,
-                stream,
-                bytes,
-            })
-        };
+        let mut sink = |bytes| outlet.push(rank, stream, bytes);
         if pipe.read(&mut sink) == Read::End {
             pipe.finish(&mut sink);
             *process.pipe(stream) = None;
@@ -447,7 +441,10 @@ impl Children {
         } else {
             Group::Own
         };
-        let mut child = self.program.spawn(theirs.as_fd(), stdin, group)?;
+        let variables = self.variables(rank);
+        let mut child = self
+            .program
+            .spawn(variables, theirs.as_fd(), stdin, group)?;
         let parts = parts(&mut child);
         let Ok((pid, pidfd, out, err)) = parts else {
             let _ = child.kill();
@@ -468,6 +465,19 @@ impl Children {
             certified: false,
             left: false,
         })
+    }
+
+    /// What a script that starts the program may want to know.
+    fn variables(&self, rank: u32) -> [(&'static str, String); 4] {
+        [
+            ("MIZZEN_RANK", rank.to_string()),
+            ("MIZZEN_SIZE", self.start.size.to_string()),
+            ("MIZZEN_HOST", self.start.host.clone()),
+            (
+                "MIZZEN_LOCAL_RANK",
+                self.index(rank).unwrap_or_default().to_string(),
+            ),
+        ]
     }
 
     fn watch(&self, index: usize) -> Result<(), Errno> {
@@ -596,15 +606,9 @@ fn parts(child: &mut Child) -> anyhow::Result<(Pid, ProcessFd, Pipe, Pipe)> {
 }
 
 /// Reads what an ended process has left in its pipe. Something that escaped from its group may write on: hence the bound.
-fn drain(rank: u32, stream: Stream, slot: &mut Option<Pipe>, sink: &mut dyn FnMut(FromAgent)) {
+fn drain(rank: u32, stream: Stream, slot: &mut Option<Pipe>, outlet: &mut Outlet) {
     let Some(pipe) = slot else { return };
-    let mut sink = |bytes| {
-        sink(FromAgent::Output {
-            rank,
-            stream,
-            bytes,
-        })
-    };
+    let mut sink = |bytes| outlet.push(rank, stream, bytes);
     for _ in 0..MAX_READS_AFTER_END {
         if pipe.read(&mut sink) != Read::Some {
             break;

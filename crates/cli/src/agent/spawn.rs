@@ -76,9 +76,10 @@ impl Program {
         })
     }
 
-    /// Starts a process that inherits `socket`.
+    /// Starts a process that inherits `socket` and finds `variables` in its environment.
     pub(crate) fn spawn(
         &self,
+        variables: [(&str, String); 4],
         socket: BorrowedFd<'_>,
         stdin: Stdin,
         group: Group,
@@ -92,6 +93,7 @@ impl Program {
         command
             .env_clear()
             .envs(self.env.iter().map(|(n, v)| (n, v)))
+            .envs(variables)
             .env(AGENT_FD, inherited.to_string());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.stdin(match stdin {

@@ -44,8 +44,11 @@ pub(crate) struct Figures {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Said {
     Figures(Box<Figures>),
-    /// A sentence that helps to understand the figures.
-    Context(String),
+    /// How fast one core copies a message of so many bytes, which helps to understand the figures.
+    Copies {
+        size: usize,
+        bytes_per_s: f64,
+    },
     /// A sentence about what disturbed the measurement.
     Disturbed(String),
     /// A run is done.

@@ -1,5 +1,6 @@
 //! The front end: starts the sides, gathers what they say, and shows it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::os::fd::AsRawFd;
@@ -14,7 +15,7 @@ use super::floor::memory::Source;
 use super::machine::{self, Machine};
 use super::options::Bench;
 use super::plan::{Path, Plan, Test, Work};
-use super::{floor, plot, startup, table};
+use super::{floor, plot, startup, table, words};
 use crate::run::say;
 
 /// Measures what was asked for.
@@ -48,8 +49,13 @@ pub(crate) fn bench(options: &Bench) -> anyhow::Result<ExitCode> {
     progress.finish_and_clear();
     if !options.json {
         write!(out, "{}", table::table(&gathered.figures))?;
-        for sentence in &gathered.context {
-            writeln!(out, "{sentence}")?;
+        for (size, bytes_per_s) in &gathered.copies {
+            writeln!(
+                out,
+                "One core copies {} from memory to memory at {:.1} GB/s.",
+                words::size(*size),
+                bytes_per_s / 1e9
+            )?;
         }
     }
     gathered.warn();
@@ -63,7 +69,8 @@ pub(crate) fn bench(options: &Bench) -> anyhow::Result<ExitCode> {
 #[derive(Default)]
 struct Gathered {
     figures: Vec<Figures>,
-    context: Vec<String>,
+    /// By the size of a message: how fast one core copied it at best, whichever path was measured then.
+    copies: BTreeMap<usize, f64>,
     disturbed: Vec<String>,
 }
 
@@ -137,7 +144,10 @@ fn measure(
     for line in BufReader::new(stdout).lines() {
         match serde_json::from_str(&line?)? {
             Said::Figures(line) => figures.push(*line),
-            Said::Context(sentence) => gathered.context.push(sentence),
+            Said::Copies { size, bytes_per_s } => {
+                let best = gathered.copies.entry(size).or_default();
+                *best = best.max(bytes_per_s);
+            }
             Said::Disturbed(sentence) => gathered.disturbed.push(sentence),
             Said::Progress => progress.inc(1),
         }

@@ -16,10 +16,12 @@ const HEIGHT: u32 = 600;
 const FONT: &str = "sans-serif";
 
 /// Mizzen's line of each path. They are told apart without colours by the shape of their points, and by the legend.
-const COLOURS: [RGBColor; 3] = [
-    RGBColor(0, 90, 160),
-    RGBColor(190, 70, 0),
-    RGBColor(20, 120, 60),
+const PATHS: [(Path, RGBColor); 5] = [
+    (Path::Thread, RGBColor(0, 90, 160)),
+    (Path::Process, RGBColor(190, 70, 0)),
+    (Path::Tcp, RGBColor(20, 120, 60)),
+    (Path::Tls, RGBColor(130, 50, 140)),
+    (Path::Ofi, RGBColor(110, 85, 20)),
 ];
 const GREY: RGBColor = RGBColor(120, 120, 120);
 
@@ -97,7 +99,9 @@ fn draw_on(
         .y_label_area_size(96)
         .build_cartesian_2d(
             (smallest..largest).log_scale().base(2.0),
-            (lowest..highest).log_scale(),
+            (lowest..highest)
+                .log_scale()
+                .with_key_points(ticks(lowest, highest)),
         )?;
     let unit = first.unit.clone();
     chart
@@ -139,13 +143,34 @@ fn draw_on(
     Ok(())
 }
 
+/// Round values between two others, to be written at a logarithmic axis: as few for each power of ten as give enough.
+fn ticks(lowest: f64, highest: f64) -> Vec<f64> {
+    const ENOUGH: usize = 3;
+    const DENSITIES: [&[f64]; 4] = [
+        &[1.0],
+        &[1.0, 2.0, 5.0],
+        &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+        &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+    ];
+    let exponents = lowest.log10().floor() as i32..=highest.log10().ceil() as i32;
+    let mut found = Vec::new();
+    for multiples in DENSITIES {
+        let powers = exponents.clone().map(|exponent| 10f64.powi(exponent));
+        found = powers
+            .flat_map(|power| multiples.iter().map(move |multiple| multiple * power))
+            .filter(|value| (lowest..=highest).contains(value))
+            .collect();
+        if found.len() >= ENOUGH {
+            break;
+        }
+    }
+    found
+}
+
 /// Mizzen's line and the floor's, for each path.
 fn curves(figures: &[Figures]) -> Vec<Curve> {
     let mut curves = Vec::new();
-    for (path, colour) in [Path::Thread, Path::Process, Path::Tcp, Path::Tls, Path::Ofi]
-        .into_iter()
-        .zip(COLOURS)
-    {
+    for (path, colour) in PATHS {
         let of_path = || figures.iter().filter(|line| line.path == path);
         let points = |value: fn(&Figures) -> f64| -> Vec<(f64, f64)> {
             let mut points: Vec<_> = of_path()
@@ -176,4 +201,73 @@ fn curves(figures: &[Figures]) -> Vec<Curve> {
 fn pale(colour: RGBColor) -> RGBColor {
     let mix = |part: u8| part / 2 + 105;
     RGBColor(mix(colour.0), mix(colour.1), mix(colour.2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(path: &str, size: usize, value: f64) -> Figures {
+        let line = serde_json::json!({
+            "test": "latency", "path": path, "variant": "", "size": size, "threads": 1, "processes": null, "runs": 1,
+            "p50_ns": null, "p99_ns": null, "rate_per_s": null, "bytes_per_s": null,
+            "value": value, "value_min": value, "value_max": value, "unit": "ns",
+            "floor": value / 2.0, "floor_min": value, "floor_max": value, "floor_name": "",
+            "ratio": null, "ratio_min": null, "ratio_max": null, "worst": null, "longest_gap_ns": null,
+            "pinned": false, "noisy": false
+        });
+        serde_json::from_value(line).unwrap()
+    }
+
+    /// The texts of a picture, each of which is in a line of its own.
+    fn texts(figures: &[Figures]) -> Vec<String> {
+        let mut picture = String::new();
+        let area = SVGBackend::with_string(&mut picture, (WIDTH, HEIGHT)).into_drawing_area();
+        draw_on(&area, figures).unwrap();
+        drop(area);
+        let lines = picture.lines().map(str::trim);
+        lines
+            .filter(|line| !line.is_empty() && !line.starts_with('<'))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    #[test]
+    fn every_path_has_a_line_and_a_colour_of_its_own() {
+        let paths = ["thread", "process", "tcp", "tls", "ofi"];
+        let figures: Vec<_> = paths.iter().map(|path| figures(path, 8, 100.0)).collect();
+        let curves = curves(&figures);
+        for path in paths {
+            for name in ["Mizzen", "the bare machine"] {
+                let name = format!("{name}, {path} path");
+                let found = curves.iter().filter(|curve| curve.name == name);
+                assert_eq!(found.count(), 1, "{name}");
+            }
+        }
+        let mut colours: Vec<_> = curves
+            .iter()
+            .map(|curve| (curve.colour.0, curve.colour.1, curve.colour.2))
+            .collect();
+        colours.sort_unstable();
+        colours.dedup();
+        assert_eq!(colours.len(), 2 * paths.len());
+        let drawn = texts(&figures);
+        for path in paths {
+            assert!(drawn.contains(&format!("Mizzen, {path} path")), "{drawn:?}");
+        }
+    }
+
+    #[test]
+    fn an_axis_has_labels_however_short_it_is() {
+        for highest in [150.0, 300.0, 1_900.0, 40_000.0, 3e7] {
+            let figures = [figures("tcp", 8, 140.0), figures("tcp", 1024, highest)];
+            let drawn = texts(&figures);
+            let labels = drawn
+                .iter()
+                .filter(|text| text.ends_with(" ns") || text.ends_with("s"))
+                .filter(|text| text.starts_with(|c: char| c.is_ascii_digit()))
+                .count();
+            assert!((3..=12).contains(&labels), "up to {highest}: {drawn:?}");
+        }
+    }
 }

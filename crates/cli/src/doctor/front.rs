@@ -56,7 +56,10 @@ fn start(
             .context("the path of this command is not known; give --agent-path")?,
     };
     let link = |host: &options::Host| {
-        let link = Link::remote(host.name.clone(), &options.remote_shell, &path, ROLE);
+        let link = match host.is_here(&options.remote_shell) {
+            true => Link::here(host.name.clone(), ROLE),
+            false => Link::remote(host.name.clone(), &options.remote_shell, &path, ROLE),
+        };
         link.map_err(|error| format!("{error:#}"))
     };
     Ok(hosts.iter().map(link).collect())

@@ -34,6 +34,10 @@ pub(crate) struct Job {
     interrupts: Vec<Interrupt>,
     stopping: bool,
     exit_code: Option<u8>,
+    /// The code of the first death that the job went on after, and whether anybody ended well: see
+    /// [`exit_code`](Job::exit_code).
+    accepted: Option<u8>,
+    has_success: bool,
     /// Why the job was stopped, said when it has ended.
     verdict: Option<String>,
 }
@@ -70,6 +74,8 @@ impl Job {
             interrupts: Vec::new(),
             stopping: false,
             exit_code: None,
+            accepted: None,
+            has_success: false,
             verdict: None,
         }
     }
@@ -216,6 +222,7 @@ impl Job {
         self.alive -= 1;
         self.hinting -= usize::from(std::mem::take(&mut state.hinting));
         if how == Death::Exit(0) {
+            self.has_success = true;
             return self.refuse_waiting(rank, Unreachable::Left);
         }
         if self.stopping {
@@ -276,7 +283,6 @@ impl Job {
                 self.handle_exited(rank, incarnation, Death::HostLost);
                 continue;
             }
-            self.exit_code.get_or_insert(LOST_HOST);
             let said = self.handle_exited(rank, incarnation, Death::HostLost);
             actions.extend(
                 said.into_iter()
@@ -303,8 +309,12 @@ impl Job {
         self.stopping
     }
 
+    /// What the launcher returns. A job that was told to go on when processes fail succeeds without those that were
+    /// killed, or lost with their host, as long as somebody ends well. A process that exits with another code than 0 says
+    /// itself that something is wrong, perhaps because it cannot go on without the others: so that counts.
     pub(crate) fn exit_code(&self) -> u8 {
-        self.exit_code.unwrap_or(0)
+        let accepted = self.accepted.filter(|_| !self.has_success);
+        self.exit_code.or(accepted).unwrap_or(0)
     }
 
     pub(crate) fn verdict(&mut self) -> Option<String> {
@@ -327,7 +337,11 @@ impl Job {
     }
 
     fn go_on(&mut self, rank: u32, how: Death, subject: &str) -> Vec<Action> {
-        self.exit_code.get_or_insert(code(how));
+        let counted = match how {
+            Death::Exit(_) => &mut self.exit_code,
+            Death::Signal(_) | Death::HostLost => &mut self.accepted,
+        };
+        counted.get_or_insert(code(how));
         let mut actions = self.refuse_waiting(rank, Unreachable::Dead);
         let tail = words::others_go_on(self.alive);
         actions.push(Action::Say(format!("{subject}{tail}")));

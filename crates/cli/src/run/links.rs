@@ -24,6 +24,8 @@ pub(crate) struct Link {
     pub(crate) phase: Phase,
     /// Frames for an agent that has not answered.
     pub(crate) early: Vec<u8>,
+    /// Bytes of output that came, and whose room was not yet given back.
+    pub(crate) owed: u32,
 }
 
 #[derive(Debug)]
@@ -65,6 +67,7 @@ impl Link {
             peer,
             phase: Phase::Connecting,
             early: Vec::new(),
+            owed: 0,
         })
     }
 
@@ -123,6 +126,7 @@ impl Link {
             peer,
             phase: Phase::Connecting,
             early: Vec::new(),
+            owed: 0,
         })
     }
 

@@ -47,14 +47,20 @@ impl Printer {
     pub(crate) fn print(&mut self, rank: u32, stream: Stream, bytes: &[u8]) {
         let label = self.label;
         let queue = self.queue(stream);
+        if queue.closed {
+            return;
+        }
         match label {
             Label::None => queue.bytes.extend_from_slice(bytes),
             Label::Rank => append_labelled(&mut queue.bytes, rank, bytes),
         }
     }
 
-    /// Prints a sentence of our own.
+    /// Prints a sentence of our own; it is lost if too many wait to be read.
     pub(crate) fn say(&mut self, sentence: &str) {
+        if self.err.closed || self.err.backlog() > MAX_SAID {
+            return;
+        }
         self.err
             .bytes
             .extend_from_slice(format!("mizzen: {sentence}\n").as_bytes());
@@ -162,6 +168,10 @@ fn append_labelled(queue: &mut Vec<u8>, rank: u32, bytes: &[u8]) {
 
 /// `PIPE_BUF`: a pipe that has room has room for this much.
 const ATOMIC: usize = 4096;
+
+/// What waits on standard error before sentences of ours are lost: more than what processes may write there, and ten
+/// thousands of sentences.
+const MAX_SAID: usize = 16 << 20;
 
 /// Moving what is left to the front costs less than keeping this much that was written.
 const COMPACT: usize = 256 * 1024;

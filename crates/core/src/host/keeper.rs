@@ -375,11 +375,13 @@ impl Rounds {
                 self.keeper.notify();
             }
             ToProcess::Died {
-                rank, incarnation, ..
+                rank,
+                incarnation,
+                how,
             } => {
                 let id = life(rank, incarnation);
                 self.lose(process, id, Departure::Died);
-                process.process_failed(Gone::new(id, Departure::Died));
+                process.process_failed(Gone::died(id, how));
                 self.keeper.notify();
             }
             // A new life is met when it is first reached, by either side.

@@ -154,6 +154,10 @@ impl Neighbours for Launched {
         true
     }
 
+    fn has_launcher(&self) -> bool {
+        true
+    }
+
     fn remark(&self, text: String) {
         self.0.remark(text);
     }

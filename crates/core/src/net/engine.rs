@@ -16,7 +16,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use super::id::driver_id;
 use super::link::{Control, Hub, Limits, NetLink, Standing};
 use super::pushed::PATIENCE;
-use crate::error::{Departure, ReachError};
+use crate::error::{Departure, Gone, ReachError};
 use crate::lock::lock;
 use crate::rank::{MailboxId, ProcessId};
 
@@ -34,8 +34,8 @@ pub(crate) struct Engine {
     has_work: AtomicBool,
     /// Whether frames may wait for others, so that our thread must look often.
     lingers: AtomicBool,
-    /// Whether bodies stand in the driver, so that our thread must not sleep for long.
-    has_standing: AtomicBool,
+    /// Whether bodies stand in the driver, or links are about to end, so that our thread must not sleep for long.
+    must_look: AtomicBool,
     pub(super) links: RwLock<BTreeMap<ProcessId, Arc<NetLink>>>,
     /// How often connecting to a peer came to nothing, and why it did last.
     pub(super) failures: Mutex<BTreeMap<ProcessId, Failures>>,
@@ -64,6 +64,8 @@ pub(super) struct Later {
     pub(super) refuse: Vec<ProcessId>,
     /// Pushed bodies that stand in the driver.
     pub(super) standing: Vec<Standing>,
+    /// Links whose connection broke, and until when the launcher may say why.
+    pub(super) lost: Vec<(Arc<NetLink>, Instant)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,7 +128,7 @@ impl Engine {
             work: Mutex::default(),
             has_work: AtomicBool::new(false),
             lingers: AtomicBool::new(false),
-            has_standing: AtomicBool::new(false),
+            must_look: AtomicBool::new(false),
             links: RwLock::default(),
             failures: Mutex::default(),
             met: Condvar::new(),
@@ -342,8 +344,11 @@ impl Engine {
         }
         self.do_later(port, process);
         self.serve_marked(port, process);
-        if !port.later.standing.is_empty() {
+        if !port.later.standing.is_empty() || !port.later.lost.is_empty() {
             self.keep_standing(port, process);
+            self.end_lost(process, &mut port.later);
+            let must_look = !port.later.standing.is_empty() || !port.later.lost.is_empty();
+            self.must_look.store(must_look, Ordering::Release);
         }
     }
 
@@ -363,8 +368,6 @@ impl Engine {
                 standing.body,
             )
         });
-        let has_standing = !port.later.standing.is_empty();
-        self.has_standing.store(has_standing, Ordering::Release);
     }
 
     fn do_later(&self, port: &mut Port, process: Option<&dyn Control>) {
@@ -377,7 +380,7 @@ impl Engine {
         for (link, how) in port.later.end.drain(..) {
             if !link.is_ended() {
                 port.driver.disconnect(driver_id(link.peer));
-                self.end(process, &link, how);
+                self.end(process, &link, Gone::new(link.peer, how));
             }
         }
     }
@@ -392,7 +395,7 @@ impl Engine {
         aside
     }
 
-    fn ring(&self) {
+    pub(super) fn ring(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
@@ -460,7 +463,7 @@ impl Hub for Engine {
         // Only if the driver's link is this one, and not a later one to the same peer.
         if !link.is_ended() {
             port.driver.disconnect(driver_id(link.peer));
-            self.end(process.as_deref(), link, how);
+            self.end(process.as_deref(), link, Gone::new(link.peer, how));
         }
         self.release(port, process.as_deref());
     }
@@ -518,7 +521,7 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
             PollFd::new(wake, PollFlags::IN),
         ];
         let soon = engine.upgrade().is_some_and(|engine| {
-            engine.has_standing.load(Ordering::Acquire) || engine.lingers.load(Ordering::Acquire)
+            engine.must_look.load(Ordering::Acquire) || engine.lingers.load(Ordering::Acquire)
         });
         if poll(&mut ready, soon.then_some(&STANDING))
             .is_err_and(|errno| errno != rustix::io::Errno::INTR)

@@ -1,7 +1,7 @@
 //! What the driver reports, and what becomes of it. All of this runs in the thread that holds the port.
 
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mizzen_driver::{Event, LossReason, Way};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId};
@@ -14,13 +14,17 @@ use super::lending::NetOffered;
 use super::link::{Control, Hub, NetLink, Standing};
 use super::outcome::Outcome;
 use crate::delivery::{Account, Delivery};
-use crate::error::Departure;
+use crate::error::{Departure, Gone};
 use crate::lock::lock;
 use crate::message::{Flags, Payload};
 use crate::rank::ProcessId;
 
 /// The peer broke a rule, or a message makes no sense.
 struct Misbehaved;
+
+/// How long after a connection broke the launcher has to say that the peer died. It takes milliseconds: through the agent of
+/// its host, the launcher and ours.
+const DEATH_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Engine {
     pub(super) fn handle(
@@ -60,14 +64,53 @@ impl Engine {
                     LossReason::Violation(_) => Departure::Misbehaved,
                     _ => Departure::ConnectionLost,
                 };
-                self.end(process, &link, how);
+                self.handle_lost(process, later, link, how);
             }
             Event::Connected { .. } | Event::ConnectFailed { .. } => (),
         }
     }
 
+    /// The driver is done with a link. A connection breaks a moment before the launcher says that the peer died, and of
+    /// what: that is waited for.
+    fn handle_lost(
+        &self,
+        process: Option<&dyn Control>,
+        later: &mut Later,
+        link: Arc<NetLink>,
+        how: Departure,
+    ) {
+        let has_launcher = process.is_some_and(|process| process.has_launcher());
+        let mut state = link.lock();
+        let is_unclear = how == Departure::ConnectionLost && !state.has_left && !state.is_condemned;
+        if is_unclear && has_launcher {
+            state.is_condemned = true;
+            drop(state);
+            later.lost.push((link, Instant::now() + DEATH_PATIENCE));
+            // Our thread sees to it, whoever heard of it.
+            self.ring();
+            return;
+        }
+        drop(state);
+        self.end(process, &link, Gone::new(link.peer, how));
+    }
+
+    /// Ends links whose peers are known to have died by now, and those that nobody said anything about in time.
+    pub(super) fn end_lost(&self, process: Option<&dyn Control>, later: &mut Later) {
+        let now = Instant::now();
+        later.lost.retain(|(link, deadline)| {
+            let known = process.and_then(|process| process.gone(link.peer));
+            let is_late = process.is_none() || now >= *deadline;
+            let lost = || is_late.then_some(Gone::new(link.peer, Departure::ConnectionLost));
+            let Some(gone) = known.or_else(lost) else {
+                return true;
+            };
+            self.end(process, link, gone);
+            false
+        });
+    }
+
     /// A link is over, and the driver done with it: everyone who depends on the peer is told.
-    pub(super) fn end(&self, process: Option<&dyn Control>, link: &Arc<NetLink>, how: Departure) {
+    pub(super) fn end(&self, process: Option<&dyn Control>, link: &Arc<NetLink>, gone: Gone) {
         {
             let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
             if links
@@ -77,7 +120,7 @@ impl Engine {
                 links.remove(&link.peer);
             }
         }
-        if let Some((gone, posted_to)) = link.end(how) {
+        if let Some((gone, posted_to)) = link.end(gone) {
             if let Some(process) = process {
                 for mailbox in posted_to.into_iter().filter(|_| gone.is_failure()) {
                     let mailboxes = process.mailboxes();

@@ -69,6 +69,12 @@ pub(crate) trait Control: WithLinks {
     /// Whether a link with this life of a process may be.
     fn is_welcome(&self, peer: ProcessId) -> bool;
 
+    /// How a life of a process went, if it is gone.
+    fn gone(&self, peer: ProcessId) -> Option<Gone>;
+
+    /// Whether a launcher says which processes died.
+    fn has_launcher(&self) -> bool;
+
     /// There is a link.
     fn connected(&self, link: Arc<NetLink>);
 
@@ -226,6 +232,9 @@ impl NetLink {
     pub(super) fn serve(&self, driver: &mut dyn Driver) -> Result<(), Departure> {
         let (mut frames, asked) = {
             let mut state = self.lock();
+            if state.is_condemned {
+                return Ok(());
+            }
             let State {
                 link: Some(link),
                 bodies,
@@ -283,14 +292,13 @@ impl NetLink {
 
     /// The link is over, and the driver done with all memory lent for it. The mailboxes to tell; `None` if it was over
     /// before.
-    pub(super) fn end(&self, how: Departure) -> Option<(Gone, BTreeSet<MailboxId>)> {
+    pub(super) fn end(&self, gone: Gone) -> Option<(Gone, BTreeSet<MailboxId>)> {
         let mut state = self.lock();
         state.link.take()?.handle_lost();
-        let gone = match how {
-            Departure::ConnectionLost if state.has_left => Departure::Left,
-            how => how,
+        let gone = match gone.how() {
+            Departure::ConnectionLost if state.has_left => Gone::new(self.peer, Departure::Left),
+            _ => gone,
         };
-        let gone = Gone::new(self.peer, gone);
         let _ = self.gone.set(gone);
         self.ended.store(true, Ordering::Release);
         state.bodies.lose_all();

@@ -59,6 +59,12 @@ pub enum ToAgent {
     },
     /// End all your processes, report their ends, then end yourself.
     Stop,
+    /// You may send so many bytes of [`Output`](FromAgent::Output) more, besides the [`OUTPUT_ROOM`](super::OUTPUT_ROOM)
+    /// that you had in the beginning. Everything else you may always send.
+    Room {
+        /// How many more.
+        bytes: u32,
+    },
 }
 
 impl ToAgent {
@@ -117,6 +123,11 @@ impl ToAgent {
                 w.u8(8);
                 Ok(())
             }
+            Self::Room { bytes } => {
+                w.u8(9);
+                w.u32(*bytes);
+                Ok(())
+            }
         })
     }
 
@@ -160,6 +171,7 @@ impl ToAgent {
                 incarnation: r.u32()?,
             }),
             8 => Ok(Self::Stop),
+            9 => Ok(Self::Room { bytes: r.u32()? }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -191,7 +203,8 @@ pub enum FromAgent {
         /// Its number on its host.
         pid: u32,
     },
-    /// A process ended. All that it wrote was sent before.
+    /// A process ended. All that it wrote was sent before, unless there was no [`Room`](ToAgent::Room) for it: then it
+    /// follows.
     Exited {
         /// Who.
         rank: u32,

@@ -39,5 +39,11 @@ pub const MAX_WAITING: usize = 512;
 /// The most output in one frame.
 pub const MAX_OUTPUT: usize = 1 << 20;
 
+/// How much output of an agent may be on its way before the launcher asks for more. It bounds what a launcher keeps for
+/// each host while nobody reads what it prints, and is far more than what a link of 100 MB/s delivers in a round trip.
+///
+/// An agent sends a frame if there is any room at all, so that a frame of [`MAX_OUTPUT`] may exceed it once.
+pub const OUTPUT_ROOM: u32 = 256 * 1024;
+
 /// The bytes of a frame that hold its length.
 pub const FRAME_HEADER: usize = 4;

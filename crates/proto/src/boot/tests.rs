@@ -153,6 +153,7 @@ fn to_agent() -> impl Strategy<Value = ToAgent> {
         any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToAgent::Joined { rank, incarnation }),
         any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToAgent::Restart { rank, incarnation }),
         Just(ToAgent::Stop),
+        any::<u32>().prop_map(|bytes| ToAgent::Room { bytes }),
     ]
 }
 

@@ -157,12 +157,8 @@ fn tell_memcpy(side: &mut Side, size: usize) -> anyhow::Result<()> {
             target.copy_from_slice(std::hint::black_box(&source));
             std::hint::black_box(&mut target);
         }
-        let speed = (copies * size) as f64 / started.elapsed().as_secs_f64();
-        side.say(&Said::Context(format!(
-            "One core copies {} from memory to memory at {:.1} GB/s.",
-            crate::bench::words::size(size),
-            speed / 1e9
-        )))?;
+        let bytes_per_s = (copies * size) as f64 / started.elapsed().as_secs_f64();
+        side.say(&Said::Copies { size, bytes_per_s })?;
     }
     side.meeting.meet();
     Ok(())

@@ -65,6 +65,17 @@ fn a_job_that_continues_tells_all_and_fails_in_the_end() {
 }
 
 #[test]
+fn a_job_that_continues_succeeds_without_those_that_were_killed() {
+    let mut job = job(OnDeath::Continue);
+    job.handle_exited(1, 0, Death::Signal(9));
+    job.handle_host_lost(1, "its remote shell ended");
+    assert_eq!(job.exit_code(), 137, "nobody has ended well yet");
+    job.handle_exited(0, 0, Death::Exit(0));
+    assert!(job.is_over());
+    assert_eq!(job.exit_code(), 0);
+}
+
+#[test]
 fn a_restarted_process_is_announced_when_it_runs() {
     let mut job = job(OnDeath::Restart);
     let actions = job.handle_exited(3, 0, Death::Signal(11));
