@@ -25,7 +25,7 @@ use crate::memory::SlabId;
 use crate::process::bells::ring;
 use crate::process::channel::{Channel, Hangup};
 use crate::process::link::{MemoryLink, Parts};
-use crate::process::{Path, Process};
+use crate::process::{MayAsk, Path, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
 
 /// Events taken from the kernel at once.
@@ -41,6 +41,9 @@ const DEATH_PATIENCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
+
+/// How soon the launcher is asked again where a rank listens, when it told of a life before the wanted one.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 const AGENT: u64 = 0;
 const WAKE: u64 = 1;
@@ -126,13 +129,14 @@ impl Keeper {
         self.agent.send(&bytes, &[]).map_err(|_| Hangup)
     }
 
-    /// The path to a rank, waiting for the agent's introduction.
+    /// The path to a life of a rank or to a later one, waiting for the agent's introduction.
     pub(crate) fn reach(
         &self,
         process: &Arc<Process>,
-        rank: Rank,
+        first: ProcessId,
         patience: Duration,
     ) -> Result<Path, ReachError> {
+        let (rank, since) = (first.rank, first.incarnation);
         let no_path = |cause: &str| ReachError::NoPath {
             rank,
             cause: cause.into(),
@@ -141,21 +145,28 @@ impl Keeper {
         let mut state = lock(&self.introductions);
         state.refused.remove(&rank);
         loop {
-            if let Some(path) = process.peers.known(rank).filter(|path| !path.is_ended()) {
-                return Ok(path);
-            }
+            let may_ask = match process.peers.path_or_ask(rank, since) {
+                Ok(path) => return Ok(path),
+                Err(MayAsk(may_ask)) => may_ask,
+            };
             if let Some(error) = state.refused.get(&rank) {
                 return Err(error.clone());
             }
-            if let Some((peer, locator)) = state.elsewhere.remove(&rank) {
-                drop(state);
-                return connect(process, peer, &locator, deadline);
-            }
-            if !state.meeting.contains(&rank) && state.asked.insert(rank) {
+            let mut left = deadline.saturating_duration_since(Instant::now());
+            let is_stale = match state.elsewhere.remove(&rank) {
+                Some((peer, locator)) if peer.incarnation >= since => {
+                    drop(state);
+                    return connect(process, peer, &locator, deadline);
+                }
+                // Where an earlier life listened: the launcher will hear of the later one.
+                stale => stale.is_some(),
+            };
+            if is_stale {
+                left = left.min(ASK_AGAIN);
+            } else if may_ask && !state.meeting.contains(&rank) && state.asked.insert(rank) {
                 let asked = self.tell_agent(&FromProcess::Reach { rank: rank.0 });
                 asked.map_err(|_| no_path("the launcher's agent is gone"))?;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(no_path("it did not answer the introduction in time"));
             }

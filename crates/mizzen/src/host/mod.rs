@@ -9,6 +9,8 @@ mod inherit;
 mod keeper;
 mod packet;
 mod pair;
+#[cfg(test)]
+mod tests;
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -11,6 +11,8 @@ mod peers;
 pub(crate) mod post;
 mod pump;
 pub(crate) mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -32,7 +34,7 @@ use crate::rank::{MailboxId, ProcessId, Rank, mailbox_id, slot_of};
 use crate::tasks::Crew;
 
 pub(crate) use self::handle::Handle;
-pub(crate) use self::peers::{Neighbours, Path};
+pub(crate) use self::peers::{MayAsk, Neighbours, Path};
 
 /// The most mailboxes a process has at once: the size of its table of watches.
 pub(crate) const MAX_MAILBOXES: usize = 16_384;

@@ -1,0 +1,4 @@
+//! Keepers, sockets and segments as they are in a job, with the test in the place of the agent.
+
+mod bed;
+mod lives;
