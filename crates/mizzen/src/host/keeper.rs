@@ -109,6 +109,7 @@ impl Keeper {
             me: process.id,
             epoll,
             peers: HashMap::new(),
+            departed: HashMap::new(),
             last_key: FIRST_PEER,
         };
         rounds.watch(self.agent.as_fd(), AGENT)?;
@@ -247,7 +248,16 @@ struct Rounds {
     me: ProcessId,
     epoll: OwnedFd,
     peers: HashMap<u64, PeerEntry>,
+    /// Peers whose link is over and whose process may live on, by the same keys: at most one life of each rank of this host.
+    departed: HashMap<u64, Departed>,
     last_key: u64,
+}
+
+/// A process that left or misbehaved. It may still read what we lent it, so that is free when it does not exist any more.
+struct Departed {
+    id: ProcessId,
+    process_fd: ProcessFd,
+    link: Weak<MemoryLink>,
 }
 
 /// A peer we were introduced to.
@@ -441,6 +451,7 @@ impl Rounds {
         let of_process = key % 2 != FIRST_PEER % 2;
         let key = if of_process { key - 1 } else { key };
         let Some(entry) = self.peers.get_mut(&key) else {
+            self.reclaim(process, key);
             return;
         };
         // What it said before it went counts.
@@ -478,7 +489,6 @@ impl Rounds {
             return;
         };
         let _ = epoll::delete(&self.epoll, entry.channel.socket().as_fd());
-        let _ = epoll::delete(&self.epoll, entry.process_fd.as_fd());
         let how = match how {
             Departure::ConnectionLost => entry.die_or_misbehave(),
             how => how,
@@ -492,7 +502,33 @@ impl Rounds {
             .meeting
             .remove(&entry.id.rank);
         entry.channel.hang_up();
+        match &entry.link {
+            Some(link) if how != Departure::Died => {
+                let departed = Departed {
+                    id: entry.id,
+                    process_fd: entry.process_fd,
+                    link: Arc::downgrade(link),
+                };
+                self.departed.insert(key, departed);
+            }
+            _ => {
+                let _ = epoll::delete(&self.epoll, entry.process_fd.as_fd());
+            }
+        }
         self.keeper.notify();
+    }
+
+    /// The process of a peer whose link was over before is dead, if it is such a one.
+    fn reclaim(&mut self, process: &Process, key: u64) {
+        let Some(departed) = self.departed.remove(&key) else {
+            return;
+        };
+        let _ = epoll::delete(&self.epoll, departed.process_fd.as_fd());
+        // Before the arena takes back what there is: who hands over something later sees it.
+        if let Some(link) = departed.link.upgrade() {
+            link.note_reclaimed();
+        }
+        process.arena.reclaim(departed.id);
     }
 }
 

@@ -327,6 +327,23 @@ impl Arena {
             .sum()
     }
 
+    /// Bytes of blocks in use, after taking back what peers gave back. Checks that no number is free twice.
+    #[cfg(test)]
+    pub(crate) fn in_use(&self) -> usize {
+        let mut state = self.lock();
+        state.collect();
+        let mut free = state.free_numbers.clone();
+        free.sort_unstable();
+        free.dedup();
+        assert_eq!(free.len(), state.free_numbers.len(), "a number freed twice");
+        let used = state.used.iter().sum();
+        if used == 0 {
+            assert_eq!(free.len(), state.blocks.len(), "a number lost");
+            assert_eq!(state.reserved, Reserved::default(), "a promise forgotten");
+        }
+        used
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state
             .lock()

@@ -1,20 +1,24 @@
 //! A job without its launcher: the tests are the agent. Members are places of this OS process with real keepers, sockets and
-//! segments.
+//! segments, or real processes: this test binary again, which runs [`a_peer`].
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mizzen_proto::boot::{FromProcess, MAX_PACKET, ToProcess};
+use mizzen_proto::boot::{AGENT_FD, Boot, FromProcess, MAX_PACKET, ToProcess};
 use mizzen_shm::{ProcessFd, Socket};
 
+use crate::address::MailboxRef;
 use crate::deck::Deck;
 use crate::host::Keeper;
 use crate::memory::Memory;
 use crate::process::link::MemoryLink;
 use crate::process::{Handle, Neighbours, Process};
-use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::rank::{Address, Incarnation, MailboxId, ProcessId, Rank};
 
+/// What a peer process does, by the name of its part.
+const PART: &str = "MIZZEN_TEST_PART";
 /// How long anything may take on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
@@ -23,6 +27,23 @@ pub(super) struct Contact {
     pub(super) id: ProcessId,
     socket: Socket,
     pid: u32,
+}
+
+/// A member that is a process of its own; killed when dropped.
+pub(super) struct Peer(Child);
+
+impl Peer {
+    /// Kills the process and waits until it does not exist any more.
+    pub(super) fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.kill();
+    }
 }
 
 /// Looks until it is there.
@@ -51,6 +72,42 @@ pub(super) fn member(id: ProcessId, size: u32) -> (Deck, Contact) {
     let deck = Deck::new(Handle::new(process));
     let pid = std::process::id();
     (deck, Contact { id, socket, pid })
+}
+
+/// A member that is a process of its own and plays `part`.
+pub(super) fn peer(part: &str, id: ProcessId, size: u32) -> (Peer, Contact) {
+    let (theirs, socket) = Socket::pair().unwrap();
+    let contact = |pid| Contact { id, socket, pid };
+    // The descriptor of the agent must not be one of the standard ones.
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "exec \"$0\" \"$@\" 3<&0 0</dev/null"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "host::tests::bed::a_peer"])
+        .arg("--nocapture")
+        .env(AGENT_FD, "3")
+        .env(PART, part)
+        .stdin(Stdio::from(theirs.as_fd().try_clone_to_owned().unwrap()))
+        .stdout(Stdio::null());
+    let child = command.spawn().unwrap();
+    let contact = contact(child.id());
+    contact.tell(
+        &ToProcess::Boot(Boot {
+            job: 1,
+            rank: id.rank.0,
+            size,
+            incarnation: id.incarnation.0,
+            host: "here".into(),
+            hosts: 1,
+            bind: String::new(),
+            networks: Vec::new(),
+            show_paths: false,
+            cluster: String::new(),
+            authority: Vec::new(),
+        }),
+        &[],
+    );
+    (Peer(child), contact)
 }
 
 impl Contact {
@@ -87,4 +144,30 @@ pub(super) fn introduce(a: &Contact, b: &Contact) {
 /// The link of a member to a peer to which it was introduced.
 pub(super) fn link_to(deck: &Deck, peer: ProcessId) -> Arc<MemoryLink> {
     eventually("a link", || deck.process.peers.link_to(peer))
+}
+
+/// A mailbox of a peer: the first one that it opened is number 0.
+pub(super) fn mailbox_at(deck: &Deck, process: ProcessId, mailbox: u64) -> MailboxRef {
+    let mailbox = MailboxId(mailbox);
+    MailboxRef::new(deck.process.clone(), Address { process, mailbox })
+}
+
+/// A peer process. Run by other tests.
+#[test]
+#[ignore = "run by the others, as a process of a job"]
+fn a_peer() {
+    let Ok(part) = std::env::var(PART) else {
+        return;
+    };
+    let deck = Deck::join().unwrap();
+    match part.as_str() {
+        "misbehaves" => super::misbehaviour::misbehave(&deck),
+        "leaves" => super::misbehaviour::leave_with_a_loan(deck),
+        other => panic!("{other}"),
+    }
+}
+
+/// Lives until it is killed, or forgotten.
+pub(super) fn live_on() {
+    std::thread::sleep(2 * PATIENCE);
 }
