@@ -1,6 +1,7 @@
 //! What only a link's insides can bring about.
 
 mod lives;
+mod returns;
 mod short_slots;
 
 use std::sync::{Arc, Weak};
