@@ -468,11 +468,25 @@ impl fmt::Debug for Incoming<'_> {
 pub(crate) fn discard(flags: Flags, payload: &Payload, lender: &MemoryLink) {
     let give_back = |ticket: LoanTicket| lender.returns.give_back(ticket.number, ticket.loan);
     let is_ticket = [Flags::LONG, Flags::STREAM, Flags::HANDED];
-    if is_ticket.into_iter().any(|flag| flags.has(flag)) {
+    if flags.has(Flags::LONG) && flags.has(Flags::LENT) {
+        if let Some(ticket) = ticket_at(payload, 0) {
+            discard_with_lent(ticket, lender);
+        }
+    } else if is_ticket.into_iter().any(|flag| flags.has(flag)) {
         ticket_at(payload, 0).into_iter().for_each(give_back);
     } else if flags.has(Flags::LENT) {
         let tickets = lent_tickets(payload);
         tickets.into_iter().for_each(give_back);
+    }
+}
+
+/// Gives back a long message that nobody will read, and the buffers that were lent with it: their tickets are in its block.
+pub(crate) fn discard_with_lent(ticket: LoanTicket, lender: &MemoryLink) {
+    let Some(block) = lender.borrow_to_discard(ticket) else {
+        return;
+    };
+    for lent in lent_tickets(&Payload::Block(block)) {
+        lender.returns.give_back(lent.number, lent.loan);
     }
 }
 

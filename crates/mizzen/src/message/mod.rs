@@ -22,7 +22,7 @@ mod pieces;
 mod stream;
 
 pub use incoming::Incoming;
-pub(crate) use incoming::discard;
+pub(crate) use incoming::{discard, discard_with_lent};
 pub(crate) use outgoing::{Encoded, Lead, Single};
 pub use outgoing::{Later, Message};
 pub(crate) use payload::Payload;

@@ -21,7 +21,7 @@ use super::{MAX_MAILBOXES, Process};
 use crate::error::{Departure, Gone, PostError, UnpackError};
 use crate::lock::lock;
 use crate::memory::{Loan, LoanTicket, SlabId};
-use crate::message::Flags;
+use crate::message::{Flags, discard_with_lent};
 use crate::rank::{MailboxId, ProcessId, slot_of};
 
 /// Messages that a process may have posted to one mailbox without their being retrieved. Bounds the memory of a mailbox
@@ -31,6 +31,10 @@ pub(crate) const WINDOW: u32 = 256;
 /// Mailboxes of which there is news that a peer has no room for: one that makes us answer and never reads, far above what
 /// an honest one can cause.
 const UNTOLD_MAX: usize = 1 << 16;
+
+/// Messages that are to be discarded and whose slab did not come yet: far above what an honest peer can cause, and one that
+/// goes beyond loses what it lent.
+const UNREAD_MAX: usize = 1 << 14;
 
 /// A link through memory to one peer.
 #[derive(Debug)]
@@ -53,6 +57,8 @@ pub(crate) struct MemoryLink {
     /// Slabs of the peer's arena that we know, and those of ours that the peer knows.
     slabs: Mutex<BTreeMap<u32, Region>>,
     slab_came: Condvar,
+    /// Messages to discard, with the buffers that are lent with them, when their slab comes.
+    unread: Mutex<Vec<LoanTicket>>,
     shown: Mutex<BTreeSet<u32>>,
     routes: Mutex<HashMap<MailboxId, Arc<Route>>>,
     /// What we could not tell the peer because our lane to it was full.
@@ -178,6 +184,7 @@ impl MemoryLink {
             streams: Mutex::default(),
             slabs: Mutex::default(),
             slab_came: Condvar::new(),
+            unread: Mutex::default(),
             shown: Mutex::default(),
             routes: Mutex::default(),
             untold: Mutex::default(),
@@ -328,6 +335,20 @@ impl MemoryLink {
         Loan::new(region, ticket, self.returns.clone()).ok_or(UnpackError::Malformed)
     }
 
+    /// The same for a message that nobody will read, without waiting for its slab: if that is still on its way, the message
+    /// is discarded when it comes.
+    pub(crate) fn borrow_to_discard(&self, ticket: LoanTicket) -> Option<Loan> {
+        let slabs = lock(&self.slabs);
+        if let Some(region) = slabs.get(&ticket.slab) {
+            return Loan::new(region.clone(), ticket, self.returns.clone());
+        }
+        let mut unread = lock(&self.unread);
+        if unread.len() < UNREAD_MAX {
+            unread.push(ticket);
+        }
+        None
+    }
+
     /// Makes sure that the peer knows a slab of ours before it gets a block of it.
     pub(crate) fn show_slab(&self, process: &Process, slab: SlabId) -> Result<(), PostError> {
         if lock(&self.shown).contains(&slab.0) {
@@ -357,8 +378,18 @@ impl MemoryLink {
 
     /// The peer showed us a slab.
     pub(crate) fn add_slab(&self, slab: SlabId, region: Region) {
-        lock(&self.slabs).insert(slab.0, region);
+        let unread: Vec<LoanTicket> = {
+            let mut slabs = lock(&self.slabs);
+            slabs.insert(slab.0, region);
+            let mut kept = lock(&self.unread);
+            let (now, later) = kept.iter().partition(|ticket| ticket.slab == slab.0);
+            *kept = later;
+            now
+        };
         self.slab_came.notify_all();
+        for ticket in unread {
+            discard_with_lent(ticket, self);
+        }
     }
 
     /// The peer wrote nonsense: the link ends, and the keeper notices by the socket.

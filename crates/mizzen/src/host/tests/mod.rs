@@ -1,5 +1,6 @@
 //! Keepers, sockets and segments as they are in a job, with the test in the place of the agent.
 
 mod bed;
+mod ending;
 mod lives;
 mod misbehaviour;
