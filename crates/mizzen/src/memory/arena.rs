@@ -149,7 +149,11 @@ impl Arena {
 
     /// Takes a block of `len` bytes. `Ok(None)`: all memory is out; try again when peers have given some back.
     pub(crate) fn take(&self, len: usize, purpose: Purpose) -> Result<Option<Held>, ArenaError> {
-        self.take_in(&mut self.lock(), len, purpose)
+        let mut state = self.lock();
+        let taken = self.take_in(&mut state, len, purpose);
+        // Looking for memory may have freed slabs: peers are told of them now, not when memory is needed again.
+        self.note_dropped(&state);
+        taken
     }
 
     /// Takes a block out of what was promised.
@@ -162,8 +166,9 @@ impl Arena {
         let block = Reserved::of(len);
         promise.less(block);
         state.reserved.less(block);
-        let held = self.take_in(&mut state, len, Purpose::LongMessage)?;
-        held.ok_or(ArenaError::AllOut {
+        let held = self.take_in(&mut state, len, Purpose::LongMessage);
+        self.note_dropped(&state);
+        held?.ok_or(ArenaError::AllOut {
             waited: Duration::ZERO,
         })
     }
@@ -184,7 +189,6 @@ impl Arena {
         if let Some(number) = state.take_spare(order, purpose) {
             return Ok(Some(state.held(number)));
         }
-        self.note_dropped(state);
         if !state.fits(order, purpose) {
             state.collect();
             if !state.fits(order, purpose) {

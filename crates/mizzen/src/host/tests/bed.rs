@@ -163,6 +163,7 @@ fn a_peer() {
     match part.as_str() {
         "misbehaves" => super::misbehaviour::misbehave(&deck),
         "leaves" => super::misbehaviour::leave_with_a_loan(deck),
+        "borrows" => super::slabs::borrow_and_count(&deck),
         other => panic!("{other}"),
     }
 }

@@ -4,3 +4,4 @@ mod bed;
 mod ending;
 mod lives;
 mod misbehaviour;
+mod slabs;
