@@ -3,5 +3,6 @@
 mod bed;
 mod ending;
 mod lives;
+mod meeting;
 mod misbehaviour;
 mod slabs;
