@@ -1,7 +1,7 @@
 //! Doors for the fuzz targets in `fuzz/targets`: a process at the mercy of a hostile peer of its host. For nobody else.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use mizzen_lane::{Producer, Region, Returns, Ring, SHORT_MAX, Shape, SharedProducer};
 
@@ -18,7 +18,7 @@ use crate::message::{Flags, Payload};
 use crate::peers::Path;
 use crate::process::Process;
 use crate::rank::{Incarnation, ProcessId, Rank, WATCH_BYTES};
-use crate::together::unreachable;
+use crate::together::channel_to;
 
 /// Reads a packet between two processes of a host.
 ///
@@ -95,7 +95,7 @@ impl Victim {
             returns: returns(),
             their_returns: returns(),
         };
-        let link = Arc::new(MemoryLink::new(PEER, parts, unreachable()));
+        let link = Arc::new(MemoryLink::new(PEER, parts, channel_to(Weak::new())));
         let slabs = [Region::heap(SLAB), Region::heap(SLAB)];
         for (number, slab) in slabs.iter().enumerate() {
             link.add_slab(SlabId(number as u32), slab.clone());

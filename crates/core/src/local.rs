@@ -198,7 +198,13 @@ impl Universe {
 struct Local(Arc<Universe>);
 
 impl Neighbours for Local {
-    fn reach(&self, process: &Arc<Process>, rank: Rank, _: Duration) -> Result<Path, ReachError> {
+    fn reach(
+        &self,
+        process: &Arc<Process>,
+        first: ProcessId,
+        _: Duration,
+    ) -> Result<Path, ReachError> {
+        let rank = first.rank;
         let life = ProcessId::new(rank, Incarnation(0));
         let left = || ReachError::Gone(Gone::new(life, Departure::Left));
         let other = self.0.place(rank).ok_or_else(left)?;
@@ -230,9 +236,10 @@ impl Neighbours for Networked {
     fn reach(
         &self,
         process: &Arc<Process>,
-        rank: Rank,
+        first: ProcessId,
         patience: Duration,
     ) -> Result<Path, ReachError> {
+        let rank = first.rank;
         if rank == process.id.rank {
             return Ok(link_together(process, process));
         }

@@ -7,6 +7,7 @@ use mizzen_proto::wire::NameFrame;
 
 use crate::error::{Departure, Gone, ReachError};
 use crate::link::MemoryLink;
+use crate::lock::lock;
 use crate::net::NetLink;
 use crate::rank::{Incarnation, ProcessId, Rank};
 
@@ -16,6 +17,10 @@ pub(crate) enum Path {
     Memory(Arc<MemoryLink>),
     Net(Arc<NetLink>),
 }
+
+/// Whether the agent may be asked to introduce us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MayAsk(pub(crate) bool);
 
 /// The peers of a process.
 #[derive(Debug, Default)]
@@ -74,21 +79,51 @@ impl Peers {
             .cloned()
     }
 
-    pub(crate) fn add(&self, path: Path) {
-        self.paths
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(path.peer().rank, path);
+    /// The path to a rank that leads to `since` or a later life, as far as is known.
+    pub(crate) fn usable(&self, rank: Rank, since: Incarnation) -> Option<Path> {
+        self.standing(rank)
+            .filter(|path| path.peer().incarnation >= since)
     }
 
-    /// Adds a path that a peer opened, unless there is one through memory to the same life.
+    /// The path to a rank, unless the life it leads to is over.
+    fn standing(&self, rank: Rank) -> Option<Path> {
+        self.known(rank)
+            .filter(|path| !path.is_ended() && !self.is_life_gone(path.peer()))
+    }
+
+    /// The path to a rank, or whether the agent may be asked for it.
+    ///
+    /// While the path to an earlier life stands, the agent is asked only after it told of the later one: it would connect us
+    /// to the earlier one anew.
+    pub(crate) fn path_or_ask(&self, rank: Rank, since: Incarnation) -> Result<Path, MayAsk> {
+        if let Some(path) = self.usable(rank, since) {
+            return Ok(path);
+        }
+        let joined = lock(&self.joined).get(&rank).copied();
+        let is_told = joined.is_some_and(|joined| joined >= since);
+        Err(MayAsk(is_told || self.standing(rank).is_none()))
+    }
+
+    /// Adds a path, unless there is one to a later life.
+    pub(crate) fn add(&self, path: Path) {
+        self.add_unless(path, |_| false);
+    }
+
+    /// Adds a path that a peer opened, unless there is one to a later life, or one through memory to the same life.
     pub(crate) fn add_if_better(&self, path: Path) {
         let peer = path.peer();
-        let has_better = |known: &Path| {
+        self.add_unless(path, |known| {
             matches!(known, Path::Memory(_)) && known.peer() == peer && !known.is_ended()
-        };
+        });
+    }
+
+    fn add_unless(&self, path: Path, has_better: impl Fn(&Path) -> bool) {
+        let peer = path.peer();
+        // Lives follow each other: when there was a later one, this one is over, whether we know it or not.
+        let is_kept =
+            |known: &Path| known.peer().incarnation > peer.incarnation || has_better(known);
         let mut paths = self.paths.write().unwrap_or_else(PoisonError::into_inner);
-        if !paths.get(&peer.rank).is_some_and(has_better) {
+        if !paths.get(&peer.rank).is_some_and(is_kept) {
             paths.insert(peer.rank, path);
         }
     }
@@ -131,10 +166,9 @@ impl Peers {
     }
 
     pub(crate) fn note_joined(&self, life: ProcessId) {
-        self.joined
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(life.rank, life.incarnation);
+        let mut joined = lock(&self.joined);
+        let latest = joined.entry(life.rank).or_insert(life.incarnation);
+        *latest = life.incarnation.max(*latest);
     }
 
     pub(crate) fn note_gone(&self, gone: Gone) {

@@ -2,6 +2,9 @@
 //!
 //! A rank of a local job (`mizzen::local`) is such a place too; its peers are other places in the same OS process.
 
+#[cfg(test)]
+mod tests;
+
 use core::fmt;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,7 +25,7 @@ use crate::names::{Courier, Names};
 use crate::net::{Control, NetLink, Networks};
 use crate::peers::{Path, Peers};
 use crate::progress::{Progress, Then};
-use crate::rank::{Address, MailboxId, ProcessId, Rank};
+use crate::rank::{Address, Incarnation, MailboxId, ProcessId, Rank};
 use crate::reactor::Reactor;
 use crate::workers::Crew;
 
@@ -55,11 +58,11 @@ pub struct Process {
 
 /// Who else is in the job, and who introduces us.
 pub(crate) trait Neighbours: Send + Sync {
-    /// The path to a rank to which there is none yet, opened within `patience`.
+    /// The path to a life of a rank or to a later one, to which there is none yet, opened within `patience`.
     fn reach(
         &self,
         process: &Arc<Process>,
-        rank: Rank,
+        first: ProcessId,
         patience: Duration,
     ) -> Result<Path, ReachError>;
 
@@ -109,31 +112,31 @@ impl Process {
         }))
     }
 
-    /// The path to a rank, opened if need be.
-    pub(crate) fn reach(&self, rank: Rank) -> Result<Path, ReachError> {
-        self.reach_within(rank, CONNECT_PATIENCE)
+    /// The path to a rank, opened if need be within `patience`.
+    fn reach_within(&self, rank: Rank, patience: Duration) -> Result<Path, ReachError> {
+        self.reach_since(ProcessId::new(rank, Incarnation(0)), patience)
     }
 
-    /// As `reach`, waiting at most as long as said.
-    fn reach_within(&self, rank: Rank, patience: Duration) -> Result<Path, ReachError> {
-        let size = self.size;
+    /// The path to a life of a process or to a later one.
+    fn reach_since(&self, first: ProcessId, patience: Duration) -> Result<Path, ReachError> {
+        let (rank, size) = (first.rank, self.size);
         if rank.0 >= size {
             return Err(ReachError::NoSuchRank { rank, size });
         }
-        if let Some(path) = self.peers.known(rank).filter(|path| !path.is_ended()) {
+        if let Some(path) = self.peers.usable(rank, first.incarnation) {
             return Ok(path);
         }
         let left = || ReachError::Gone(Gone::new(self.id, Departure::Left));
         let me = self.weak.upgrade().ok_or_else(left)?;
-        self.neighbours.reach(&me, rank, patience)
+        self.neighbours.reach(&me, first, patience)
     }
 
-    /// The path to one life of a process: never to a later one.
+    /// The path to one life of a process: never to a later one, nor to an earlier one whose link still stands.
     pub(crate) fn reach_life(&self, process: ProcessId) -> Result<Path, ReachError> {
         if let Some(gone) = self.peers.gone(process) {
             return Err(ReachError::Gone(gone));
         }
-        let path = self.reach(process.rank)?;
+        let path = self.reach_since(process, CONNECT_PATIENCE)?;
         if path.peer() == process {
             return Ok(path);
         }

@@ -8,7 +8,7 @@ use crate::delivery::{Account as Due, Core, Delivery};
 use crate::link::{Inbound, MemoryLink, News};
 use crate::lock::try_lock;
 use crate::mailboxes::Mailboxes;
-use crate::message::{Flags, Payload, discard};
+use crate::message::{Flags, Payload};
 use crate::rank::MailboxId;
 
 /// Messages taken from one lane before the next lane gets its turn.
@@ -126,7 +126,7 @@ impl MemoryLink {
             None => Some(delivery),
         };
         if let Some(delivery) = refused {
-            discard(delivery.flags, &delivery.payload, &self.returns);
+            self.discard(delivery.flags, &delivery.payload);
             // A peer may name any number of mailboxes that are not there: nothing is kept of them.
             inbound.close_account(to);
             self.tell(to, News::CLOSED);

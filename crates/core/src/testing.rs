@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use crate::address::MailboxRef;
 use crate::endpoint::Endpoint;
-use crate::error::{BindError, FetchError, MailboxError, Result};
+use crate::error::{ArenaError, BindError, FetchError, JoinError, MailboxError, Result};
 use crate::mailbox::Mailbox;
+use crate::memory::Lent;
+use crate::plain::Plain;
 
 use crate::rank::Rank;
 
@@ -32,6 +34,24 @@ pub(crate) fn local_over_tcp<T: Send>(
 }
 
 impl Deck {
+    pub(crate) fn new(process: Endpoint) -> Self {
+        Self { process }
+    }
+
+    pub(crate) fn join() -> Result<Self, JoinError> {
+        Endpoint::join().map(Self::new)
+    }
+
+    pub(crate) fn lend<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
+        let mut buffer = self.process.lend_unzeroed(count)?;
+        buffer.zero();
+        Ok(buffer)
+    }
+
+    pub(crate) fn lend_unzeroed<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
+        self.process.lend_unzeroed(count)
+    }
+
     pub(crate) fn rank(&self) -> Rank {
         self.process.id().rank
     }

@@ -26,7 +26,7 @@ use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
 use crate::memory::{Memory, SlabId};
 use crate::net::Control;
-use crate::peers::Path;
+use crate::peers::{MayAsk, Path};
 use crate::process::Process;
 use crate::progress::Progress;
 use crate::rank::{Incarnation, ProcessId, Rank};
@@ -44,6 +44,9 @@ const DEATH_PATIENCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
+
+/// How soon the launcher is asked again where a rank listens, when it told of a life before the wanted one.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 const AGENT: u64 = 0;
 const WAKE: u64 = 1;
@@ -119,6 +122,7 @@ impl Keeper {
             me: process.id,
             epoll,
             peers: HashMap::new(),
+            departed: HashMap::new(),
             last_key: FIRST_PEER,
         };
         rounds.watch(self.agent.as_fd(), AGENT)?;
@@ -139,13 +143,14 @@ impl Keeper {
         self.agent.send(&bytes, &[]).map_err(|_| Hangup)
     }
 
-    /// The path to a rank, waiting for the agent's introduction.
+    /// The path to a life of a rank or to a later one, waiting for the agent's introduction.
     pub(crate) fn reach(
         &self,
         process: &Arc<Process>,
-        rank: Rank,
+        first: ProcessId,
         patience: Duration,
     ) -> Result<Path, ReachError> {
+        let (rank, since) = (first.rank, first.incarnation);
         let no_path = |cause: &str| ReachError::NoPath {
             rank,
             cause: cause.into(),
@@ -154,21 +159,28 @@ impl Keeper {
         let mut state = lock(&self.introductions);
         state.refused.remove(&rank);
         loop {
-            if let Some(path) = process.peers.known(rank).filter(|path| !path.is_ended()) {
-                return Ok(path);
-            }
+            let may_ask = match process.peers.path_or_ask(rank, since) {
+                Ok(path) => return Ok(path),
+                Err(MayAsk(may_ask)) => may_ask,
+            };
             if let Some(error) = state.refused.get(&rank) {
                 return Err(error.clone());
             }
-            if let Some((peer, locator)) = state.elsewhere.remove(&rank) {
-                drop(state);
-                return self.connect(process, peer, &locator, deadline);
-            }
-            if !state.meeting.contains(&rank) && state.asked.insert(rank) {
+            let mut left = deadline.saturating_duration_since(Instant::now());
+            let is_stale = match state.elsewhere.remove(&rank) {
+                Some((peer, locator)) if peer.incarnation >= since => {
+                    drop(state);
+                    return self.connect(process, peer, &locator, deadline);
+                }
+                // Where an earlier life listened: the launcher will hear of the later one.
+                stale => stale.is_some(),
+            };
+            if is_stale {
+                left = left.min(ASK_AGAIN);
+            } else if may_ask && !state.meeting.contains(&rank) && state.asked.insert(rank) {
                 let asked = self.tell_agent(&FromProcess::Reach { rank: rank.0 });
                 asked.map_err(|_| no_path("the launcher's agent is gone"))?;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(no_path("it did not answer the introduction in time"));
             }
@@ -251,7 +263,16 @@ struct Rounds {
     me: ProcessId,
     epoll: OwnedFd,
     peers: HashMap<u64, PeerEntry>,
+    /// Peers whose link is over and whose process may live on, by the same keys: at most one life of each rank of this host.
+    departed: HashMap<u64, Departed>,
     last_key: u64,
+}
+
+/// A process that left or misbehaved. It may still read what we lent it, so that is free when it does not exist any more.
+struct Departed {
+    id: ProcessId,
+    process_fd: ProcessFd,
+    link: Weak<MemoryLink>,
 }
 
 /// A peer we were introduced to.
@@ -446,6 +467,7 @@ impl Rounds {
         let of_process = key % 2 != FIRST_PEER % 2;
         let key = if of_process { key - 1 } else { key };
         let Some(entry) = self.peers.get_mut(&key) else {
+            self.reclaim(process, key);
             return;
         };
         // What it said before it went counts.
@@ -483,7 +505,6 @@ impl Rounds {
             return;
         };
         let _ = epoll::delete(&self.epoll, entry.channel.socket().as_fd());
-        let _ = epoll::delete(&self.epoll, entry.process_fd.as_fd());
         let how = match how {
             Departure::ConnectionLost => entry.die_or_misbehave(),
             how => how,
@@ -497,7 +518,33 @@ impl Rounds {
             .meeting
             .remove(&entry.id.rank);
         entry.channel.hang_up();
+        match &entry.link {
+            Some(link) if how != Departure::Died => {
+                let departed = Departed {
+                    id: entry.id,
+                    process_fd: entry.process_fd,
+                    link: Arc::downgrade(link),
+                };
+                self.departed.insert(key, departed);
+            }
+            _ => {
+                let _ = epoll::delete(&self.epoll, entry.process_fd.as_fd());
+            }
+        }
         self.keeper.notify();
+    }
+
+    /// The process of a peer whose link was over before is dead, if it is such a one.
+    fn reclaim(&mut self, process: &Process, key: u64) {
+        let Some(departed) = self.departed.remove(&key) else {
+            return;
+        };
+        let _ = epoll::delete(&self.epoll, departed.process_fd.as_fd());
+        // Before the arena takes back what there is: who hands over something later sees it.
+        if let Some(link) = departed.link.upgrade() {
+            link.note_reclaimed();
+        }
+        process.links.arena.reclaim(departed.id);
     }
 }
 

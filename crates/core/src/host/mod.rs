@@ -9,6 +9,8 @@ mod inherit;
 mod keeper;
 mod packet;
 mod pair;
+#[cfg(test)]
+mod tests;
 
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
@@ -115,7 +117,13 @@ fn join_networks(
 pub(crate) struct Alone;
 
 impl Neighbours for Alone {
-    fn reach(&self, process: &Arc<Process>, rank: Rank, _: Duration) -> Result<Path, ReachError> {
+    fn reach(
+        &self,
+        process: &Arc<Process>,
+        first: ProcessId,
+        _: Duration,
+    ) -> Result<Path, ReachError> {
+        let rank = first.rank;
         if rank == process.id.rank {
             return Ok(link_together(process, process));
         }
@@ -137,13 +145,13 @@ impl Neighbours for Launched {
     fn reach(
         &self,
         process: &Arc<Process>,
-        rank: Rank,
+        first: ProcessId,
         patience: Duration,
     ) -> Result<Path, ReachError> {
-        if rank == process.id.rank {
+        if first.rank == process.id.rank {
             return Ok(link_together(process, process));
         }
-        self.0.reach(process, rank, patience)
+        self.0.reach(process, first, patience)
     }
 
     fn leave(&self, _: ProcessId, how: Departure) {

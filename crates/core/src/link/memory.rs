@@ -21,7 +21,7 @@ use crate::bells::ring;
 use crate::error::{Departure, Gone, PostError, UnpackError};
 use crate::lock::lock;
 use crate::memory::{Arena, Loan, LoanTicket, SlabId};
-use crate::message::Flags;
+use crate::message::{Flags, Payload, lent_tickets, ticket_at};
 use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, slot_of};
 
 /// Messages that a process may have posted to one mailbox without their being retrieved. Bounds the memory of a mailbox
@@ -31,6 +31,10 @@ pub(crate) const WINDOW: u32 = 256;
 /// Mailboxes of which there is news that a peer has no room for: one that makes us answer and never reads, far above what
 /// an honest one can cause.
 const UNTOLD_MAX: usize = 1 << 16;
+
+/// Messages that are to be discarded and whose slab did not come yet: far above what an honest peer can cause, and one that
+/// goes beyond loses what it lent.
+const UNREAD_MAX: usize = 1 << 14;
 
 /// A link through memory to one peer.
 #[derive(Debug)]
@@ -53,6 +57,8 @@ pub(crate) struct MemoryLink {
     /// Slabs of the peer's arena that we know, and those of ours that the peer knows.
     slabs: Mutex<BTreeMap<u32, Region>>,
     slab_came: Condvar,
+    /// Messages to discard, with the buffers that are lent with them, when their slab comes.
+    unread: Mutex<Vec<LoanTicket>>,
     shown: Mutex<BTreeSet<u32>>,
     routes: Mutex<HashMap<MailboxId, Arc<Route>>>,
     /// What we could not tell the peer because our lane to it was full.
@@ -177,6 +183,7 @@ impl MemoryLink {
             streams: Mutex::default(),
             slabs: Mutex::default(),
             slab_came: Condvar::new(),
+            unread: Mutex::default(),
             shown: Mutex::default(),
             routes: Mutex::default(),
             untold: Mutex::default(),
@@ -326,6 +333,47 @@ impl MemoryLink {
         Loan::new(region, ticket, self.returns.clone()).ok_or(UnpackError::Malformed)
     }
 
+    /// Gives back what a message of the peer that nobody will read has borrowed.
+    pub(crate) fn discard(&self, flags: Flags, payload: &Payload) {
+        let give_back = |ticket: LoanTicket| self.returns.give_back(ticket.number, ticket.loan);
+        let is_ticket = [Flags::LONG, Flags::STREAM, Flags::HANDED];
+        if flags.has(Flags::LONG) && flags.has(Flags::LENT) {
+            if let Some(ticket) = ticket_at(payload, 0) {
+                self.discard_with_lent(ticket);
+            }
+        } else if is_ticket.into_iter().any(|flag| flags.has(flag)) {
+            ticket_at(payload, 0).into_iter().for_each(give_back);
+        } else if flags.has(Flags::LENT) {
+            let tickets = lent_tickets(payload);
+            tickets.into_iter().for_each(give_back);
+        }
+    }
+
+    /// Gives back a long message that nobody will read, and the buffers that were lent with it: their tickets are in its
+    /// block.
+    fn discard_with_lent(&self, ticket: LoanTicket) {
+        let Some(block) = self.borrow_to_discard(ticket) else {
+            return;
+        };
+        for lent in lent_tickets(&Payload::Block(block)) {
+            self.returns.give_back(lent.number, lent.loan);
+        }
+    }
+
+    /// The same for a message that nobody will read, without waiting for its slab: if that is still on its way, the message
+    /// is discarded when it comes.
+    fn borrow_to_discard(&self, ticket: LoanTicket) -> Option<Loan> {
+        let slabs = lock(&self.slabs);
+        if let Some(region) = slabs.get(&ticket.slab) {
+            return Loan::new(region.clone(), ticket, self.returns.clone());
+        }
+        let mut unread = lock(&self.unread);
+        if unread.len() < UNREAD_MAX {
+            unread.push(ticket);
+        }
+        None
+    }
+
     /// Makes sure that the peer knows a slab of ours before it gets a block of it.
     pub(crate) fn show_slab(&self, arena: &Arena, slab: SlabId) -> Result<(), PostError> {
         if lock(&self.shown).contains(&slab.0) {
@@ -355,8 +403,18 @@ impl MemoryLink {
 
     /// The peer showed us a slab.
     pub(crate) fn add_slab(&self, slab: SlabId, region: Region) {
-        lock(&self.slabs).insert(slab.0, region);
+        let unread: Vec<LoanTicket> = {
+            let mut slabs = lock(&self.slabs);
+            slabs.insert(slab.0, region);
+            let mut kept = lock(&self.unread);
+            let (now, later) = kept.iter().partition(|ticket| ticket.slab == slab.0);
+            *kept = later;
+            now
+        };
         self.slab_came.notify_all();
+        for ticket in unread {
+            self.discard_with_lent(ticket);
+        }
     }
 
     /// The peer wrote nonsense: the link ends, and the keeper notices by the socket.

@@ -14,7 +14,7 @@ use crate::delivery::{Account, Core, Delivery, Entry, LaneIn};
 use crate::error::{RetrieveError, UnpackError};
 use crate::link::MemoryLink;
 use crate::memory::{Loan, LoanTicket};
-use crate::message::{Flags, Payload, discard};
+use crate::message::{Flags, Payload};
 use crate::process::Process;
 use crate::progress::Progress;
 use crate::rank::ProcessId;
@@ -515,7 +515,7 @@ impl Places {
                 ..
             }) = entry
             {
-                discard(flags, &payload, &lender.returns);
+                lender.discard(flags, &payload);
             }
         }
         for lane in self.lanes.get_mut() {
@@ -525,7 +525,7 @@ impl Places {
                     Arrival::Eager(eager) => (Flags(eager.tag), Payload::Eager(eager)),
                     Arrival::Closed => break,
                 };
-                discard(flags, &payload, &lane.link.returns);
+                lane.link.discard(flags, &payload);
             }
         }
     }

@@ -149,7 +149,11 @@ impl Arena {
 
     /// Takes a block of `len` bytes. `Ok(None)`: all memory is out; try again when peers have given some back.
     pub(crate) fn take(&self, len: usize, purpose: Purpose) -> Result<Option<Held>, ArenaError> {
-        self.take_in(&mut self.lock(), len, purpose)
+        let mut state = self.lock();
+        let taken = self.take_in(&mut state, len, purpose);
+        // Looking for memory may have freed slabs: peers are told of them now, not when memory is needed again.
+        self.note_dropped(&state);
+        taken
     }
 
     /// Takes a block out of what was promised.
@@ -162,8 +166,9 @@ impl Arena {
         let block = Reserved::of(len);
         promise.less(block);
         state.reserved.less(block);
-        let held = self.take_in(&mut state, len, Purpose::LongMessage)?;
-        held.ok_or(ArenaError::AllOut {
+        let held = self.take_in(&mut state, len, Purpose::LongMessage);
+        self.note_dropped(&state);
+        held?.ok_or(ArenaError::AllOut {
             waited: Duration::ZERO,
         })
     }
@@ -184,7 +189,6 @@ impl Arena {
         if let Some(number) = state.take_spare(order, purpose) {
             return Ok(Some(state.held(number)));
         }
-        self.note_dropped(state);
         if !state.fits(order, purpose) {
             state.collect();
             if !state.fits(order, purpose) {
@@ -325,6 +329,23 @@ impl Arena {
             .flatten()
             .map(|slab| slab.shared.region.len())
             .sum()
+    }
+
+    /// Bytes of blocks in use, after taking back what peers gave back. Checks that no number is free twice.
+    #[cfg(test)]
+    pub(crate) fn in_use(&self) -> usize {
+        let mut state = self.lock();
+        state.collect();
+        let mut free = state.free_numbers.clone();
+        free.sort_unstable();
+        free.dedup();
+        assert_eq!(free.len(), state.free_numbers.len(), "a number freed twice");
+        let used = state.used.iter().sum();
+        if used == 0 {
+            assert_eq!(free.len(), state.blocks.len(), "a number lost");
+            assert_eq!(state.reserved, Reserved::default(), "a promise forgotten");
+        }
+        used
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -23,4 +23,4 @@ pub(crate) use outgoing::{Encoded, Outgoing, Single};
 pub use outgoing::{Later, Lead, Message};
 pub(crate) use payload::{Offered, Payload, Streaming};
 pub(crate) use pieces::{Entry, Flags, MAX_PIECES, VARINT_MAX, push_varint, read_varint};
-pub(crate) use tickets::{discard, ticket_at};
+pub(crate) use tickets::{lent_tickets, ticket_at};

@@ -1,26 +1,13 @@
-//! Tickets of lent memory inside a message: finding them, and giving back what nobody will read.
+//! Tickets of lent memory inside a message.
 
-use mizzen_lane::Returns;
 use zerocopy::FromBytes;
 
 use super::payload::Payload;
-use super::pieces::{Entry, Flags, MAX_PIECES, read_varint};
+use super::pieces::{Entry, MAX_PIECES, read_varint};
 use crate::memory::LoanTicket;
 
-/// Gives back what a message that nobody will read has borrowed, through the table of its lender.
-pub(crate) fn discard(flags: Flags, payload: &Payload, returns: &Returns) {
-    let give_back = |ticket: LoanTicket| returns.give_back(ticket.number, ticket.loan);
-    let is_ticket = [Flags::LONG, Flags::STREAM, Flags::HANDED];
-    if is_ticket.into_iter().any(|flag| flags.has(flag)) {
-        ticket_at(payload, 0).into_iter().for_each(give_back);
-    } else if flags.has(Flags::LENT) {
-        let tickets = lent_tickets(payload);
-        tickets.into_iter().for_each(give_back);
-    }
-}
-
 /// The tickets in a message with a table, as far as it makes sense.
-fn lent_tickets(payload: &Payload) -> Vec<LoanTicket> {
+pub(crate) fn lent_tickets(payload: &Payload) -> Vec<LoanTicket> {
     let mut bytes = vec![0; payload.len()];
     payload.copy_out(0, &mut bytes);
     let Some((count, mut at)) = read_varint(&bytes) else {

@@ -1,0 +1,45 @@
+//! What only a link's insides can bring about.
+
+mod lives;
+mod returns;
+mod short_slots;
+
+use std::sync::{Arc, Weak};
+
+use mizzen_lane::{Region, Returns, Ring, Shape};
+
+use crate::bells::BELL_BYTES;
+use crate::host::Alone;
+use crate::link::{MemoryLink, Parts};
+use crate::memory::{Arena, Memory};
+use crate::process::Process;
+use crate::rank::{Incarnation, ProcessId, Rank, WATCH_BYTES};
+use crate::together::channel_to;
+
+fn life(rank: u32, incarnation: u32) -> ProcessId {
+    ProcessId::new(Rank(rank), Incarnation(incarnation))
+}
+
+fn place(id: ProcessId) -> Arc<Process> {
+    Process::new(id, 2, "local".into(), Memory::Heap, Box::new(Alone)).unwrap()
+}
+
+/// A link to a peer that never answers, and the lane over which it would post.
+fn link(peer: ProcessId, other: Weak<Process>) -> (Arc<MemoryLink>, Ring) {
+    const LANE: Shape = Shape::new(16, 4096);
+    let returns = || {
+        let table = Region::heap(Returns::bytes(Arena::MAX_BLOCKS));
+        Returns::new(table, Arena::MAX_BLOCKS)
+    };
+    let inbound = Ring::heap(LANE);
+    let parts = Parts {
+        lane: Ring::heap(LANE).shared_producer(),
+        inbound: inbound.clone().consumer_calling(|_| ()),
+        watches: Region::heap(WATCH_BYTES),
+        bells: Region::heap(BELL_BYTES),
+        returns: returns(),
+        their_returns: returns(),
+    };
+    let link = MemoryLink::new(peer, parts, channel_to(other));
+    (Arc::new(link), inbound)
+}

@@ -1,0 +1,113 @@
+//! Memory that comes back at every moment: also before its sender has noted that it went.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use zerocopy::FromBytes;
+
+use super::{life, link, place};
+use crate::error::PostError;
+use crate::link::MemoryLink;
+use crate::memory::{Arena, LoanTicket};
+use crate::message::Single;
+use crate::peers::Path;
+use crate::process::Process;
+use crate::rank::Rank;
+use crate::wait::Until;
+
+/// Long enough to be announced and written through the arena.
+const LONG: usize = 150 << 10;
+
+/// A place that posts, one that never looks, and the link between them.
+fn linked() -> (Arc<Process>, Arc<Process>, Arc<MemoryLink>) {
+    let (process, other) = (place(life(0, 0)), place(life(1, 0)));
+    let (back, _) = link(process.id, Weak::new());
+    other.peers.add(Path::Memory(back));
+    let (to, _) = link(other.id, Arc::downgrade(&other));
+    (process, other, to)
+}
+
+/// Receives a message, reads it, and gives its memory back.
+fn give_back(link: &MemoryLink, ticket: &[u8]) {
+    let ticket = LoanTicket::read_from_bytes(ticket).unwrap();
+    link.their_returns.give_back(ticket.number, ticket.loan);
+}
+
+#[test]
+fn a_block_that_comes_back_before_its_sender_noted_the_post_is_freed_once() {
+    let (process, _other, link) = linked();
+    let bytes = vec![7u8; LONG];
+    let message = Single(&bytes);
+    let soon = || Until::Deadline(Instant::now() + Duration::from_secs(30));
+    // More often than there are blocks: none is lost. The arena is asked after each: none is freed twice.
+    for _ in 0..2 * Arena::MAX_BLOCKS {
+        for until in [soon(), Until::Forever] {
+            let posted = link.post_long(&*process, &message, until, |ticket, _| {
+                give_back(&link, ticket);
+                Ok(())
+            });
+            posted.unwrap();
+        }
+        let lent = process.links.lend::<u8>(&*process, 4096, soon()).unwrap();
+        let ticket = link.show(&process.links.arena, &lent).unwrap();
+        link.their_returns.give_back(ticket.number, ticket.loan);
+        link.give(&process.links.arena, lent.into_bytes());
+    }
+    link.close_streams();
+    assert_eq!(process.links.arena.in_use(), 0);
+}
+
+#[test]
+fn a_post_that_is_refused_frees_its_block() {
+    let (process, _other, link) = linked();
+    let bytes = vec![7u8; LONG];
+    let message = Single(&bytes);
+    let soon = Until::Deadline(Instant::now() + Duration::from_secs(30));
+    for until in [soon, Until::Forever] {
+        let busy = || PostError::Busy { rank: Rank(1) };
+        let posted = link.post_long(&*process, &message, until, |_, _| Err(busy()));
+        assert!(matches!(posted, Err(PostError::Busy { .. })), "{posted:?}");
+    }
+    link.close_streams();
+    assert_eq!(process.links.arena.in_use(), 0);
+}
+
+#[test]
+fn blocks_that_a_fast_reader_gives_back_are_neither_lost_nor_used_twice() {
+    const MESSAGES: u64 = 3000;
+    crate::testing::local(2, |deck| {
+        let inbox = deck.mailbox()?;
+        deck.bind(&format!("inbox {}", deck.rank()), &inbox)?;
+        let to = deck.fetch(&format!("inbox {}", 1 - deck.rank().0))?;
+        if deck.rank() == 0 {
+            let mut sender = to.sender()?;
+            for number in 0..MESSAGES {
+                let mut lent = deck.lend_unzeroed::<u64>(512)?;
+                lent.fill(number);
+                if number % 2 == 0 {
+                    to.post_lent(&number, lent)?;
+                    to.send(&vec![number; LONG / 8][..])?;
+                } else {
+                    sender.post_lent(&number, lent)?;
+                    sender.send(&vec![number; LONG / 8][..])?;
+                }
+                // Two ways to one mailbox: the next goes the other way when this one has come.
+                assert_eq!(inbox.receive::<u64>()?, number);
+            }
+            for link in deck.process.links.all().1 {
+                link.close_streams();
+            }
+            assert_eq!(deck.process.links.arena.in_use(), 0);
+        } else {
+            for number in 0..MESSAGES {
+                let (header, lent) = inbox.receive_lent::<u64, u64>()?;
+                assert_eq!((header, &lent[..]), (number, &[number; 512][..]));
+                drop(lent);
+                assert_eq!(inbox.receive_vec::<u64>()?, vec![number; LONG / 8]);
+                to.send(&number)?;
+            }
+        }
+        Ok(())
+    })
+    .unwrap();
+}
