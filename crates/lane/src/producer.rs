@@ -1,4 +1,5 @@
 //! The sending end of a lane for one thread: no lock, no atomic read-modify-write.
+#![allow(unsafe_code)]
 
 use crate::layout::{Control, Kind, SHORT_MAX};
 use crate::ring::{Parts, Refused, Ring, place};
@@ -21,6 +22,7 @@ pub struct Producer {
 
 impl Producer {
     pub(crate) fn new(ring: Ring) -> Self {
+        ring.sender.assert_writable();
         let byte_ends = vec![0; ring.shape.slots() as usize].into();
         Self {
             ring,
@@ -66,7 +68,8 @@ impl Producer {
                 self.place(len as u32).ok_or(Refused::Full)?
             }
         };
-        self.ring.write_bytes(extent.offset, parts);
+        // SAFETY: this is the one sending end, and `place` found the bytes free: the receiver released what was there.
+        unsafe { self.ring.write_bytes(extent, parts) };
         self.byte_head = byte_head;
         self.publish(
             Control {

@@ -1,4 +1,6 @@
-//! Doors for the fuzz targets in `fuzz/targets`: a process at the mercy of a hostile peer of its host. For nobody else.
+//! Doors for the fuzz targets in `fuzz/targets`: a process at the mercy of a hostile peer of its host, which may do anything
+//! with the memory it writes. For nobody else.
+#![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -15,7 +17,7 @@ use crate::process::bells::BELL_BYTES;
 use crate::process::channel::Channel;
 use crate::process::link::{MemoryLink, Parts};
 use crate::process::{Handle, Neighbours, Path, Process, WATCH_BYTES};
-use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::rank::{Incarnation, MailboxId, ProcessId, Rank};
 
 /// Reads a packet between two processes of a host.
 ///
@@ -48,7 +50,9 @@ pub struct Victim {
     id: u64,
     link: Arc<MemoryLink>,
     shared: SharedProducer,
+    shared_memory: Region,
     sender: Producer,
+    sender_memory: Region,
     /// The mailbox drops the lane of a sender whose process is gone when it finds nothing in it: there is another then.
     dropped: Arc<AtomicBool>,
     bells: Region,
@@ -77,7 +81,7 @@ impl Victim {
         let deck = Deck::new(Handle::new(Arc::clone(&process)));
         let mailbox = deck.mailbox().expect("the first mailbox");
         let core = process.all_mailboxes().remove(0);
-        let shared = Ring::heap(LANE);
+        let (shared, consumer, shared_memory) = lane();
         let watches = Region::heap(WATCH_BYTES);
         let returns = || {
             let table = Region::heap(Returns::bytes(Arena::MAX_BLOCKS));
@@ -86,7 +90,7 @@ impl Victim {
         let bells = Region::heap(BELL_BYTES);
         let parts = Parts {
             lane: Ring::heap(LANE).shared_producer(),
-            inbound: shared.clone().consumer_calling(calling(&bells)),
+            inbound: consumer.consumer_calling(calling(&bells)),
             watches: watches.clone(),
             bells: bells.clone(),
             returns: returns(),
@@ -100,12 +104,15 @@ impl Victim {
         process.peers.add(Path::Memory(Arc::clone(&link)));
         process.add_link(Arc::clone(&link));
         link.end(Departure::Died);
+        let (sender, _, sender_memory) = lane();
         let mut victim = Self {
             mailbox,
             id: core.id.0,
             link,
             shared: shared.shared_producer(),
-            sender: Ring::heap(LANE).producer(),
+            shared_memory,
+            sender: sender.producer(),
+            sender_memory,
             dropped: Arc::default(),
             bells,
             slabs,
@@ -120,14 +127,15 @@ impl Victim {
     /// The peer writes into memory of its own, as far as there is any.
     pub fn write(&self, place: Place, offset: usize, bytes: &[u8]) {
         let region = match place {
-            Place::SharedLane => self.shared.ring().sender_memory(),
-            Place::SenderLane => self.sender.ring().sender_memory(),
+            Place::SharedLane => &self.shared_memory,
+            Place::SenderLane => &self.sender_memory,
             Place::Slab(number) => &self.slabs[number % self.slabs.len()],
             Place::Watches => &self.watches,
         };
         let offset = offset % region.len();
         let len = bytes.len().min(region.len() - offset);
-        region.copy_in(offset, &bytes[..len]);
+        // SAFETY: the peer, its memory and the process that reads it are in the thread that calls this.
+        unsafe { region.copy_in(offset, &bytes[..len]) };
     }
 
     /// The peer posts: to the mailbox, or to another on the shared lane. `false`: the lane is full.
@@ -154,19 +162,19 @@ impl Victim {
 
     /// A sender of the peer opens a lane.
     fn open_lane(&mut self) {
-        let sender = Ring::heap(LANE);
+        let (sender, receiver, memory) = lane();
         let (dropped, seen) = (Arc::new(AtomicBool::new(false)), Arc::default());
         self.dropped = Arc::clone(&dropped);
-        for core in self.process.all_mailboxes() {
-            let (seen, dropped) = (Arc::clone(&seen), Arc::clone(&dropped));
+        if let Some(core) = self.process.mailbox(MailboxId(self.id)) {
             core.add_lane(LaneIn::new(
-                sender.clone().consumer_calling(calling(&self.bells)),
+                receiver.consumer_calling(calling(&self.bells)),
                 Arc::clone(&self.link),
                 seen,
                 move || dropped.store(true, Ordering::Relaxed),
             ));
         }
         self.sender = sender.producer();
+        self.sender_memory = memory;
     }
 
     /// The mailbox's next message.
@@ -200,6 +208,21 @@ impl core::fmt::Debug for Victim {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Victim")
     }
+}
+
+/// A lane as its sender and as its receiver see it, and the memory that the sender writes.
+fn lane() -> (Ring, Ring, Region) {
+    let sender = Region::heap(LANE.sender_bytes());
+    let receiver = Region::heap(Shape::RECEIVER_BYTES);
+    // SAFETY: one sending end is made of the first and one receiving end of the second. `Victim::write` stores to the
+    // memory in the thread of both.
+    let ring = || unsafe { Ring::new(sender.clone(), receiver.clone(), LANE) };
+    let large_enough = "the memory has the size of the shape";
+    (
+        ring().expect(large_enough),
+        ring().expect(large_enough),
+        sender,
+    )
 }
 
 fn calling(bells: &Region) -> impl Fn(u32) + Send + Sync + use<> {

@@ -25,10 +25,14 @@
 //! [`local`] runs the same program with ranks as threads, under plain `cargo test`.
 
 mod address;
+#[cfg(not(feature = "crash-points"))]
+mod crash;
+#[cfg(feature = "crash-points")]
 #[doc(hidden)]
 pub mod crash;
 mod deck;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod host;

@@ -568,8 +568,7 @@ impl PeerEntry {
     fn attach(&mut self, process: &Arc<Process>, fds: Vec<OwnedFd>) -> Result<(), Hangup> {
         let theirs = Pair::attach(fds).map_err(|_| Hangup)?.ok_or(Hangup)?;
         crash::point("attach.mapped");
-        let out = self.pair.shared_lane(&theirs.pair).map_err(|_| Hangup)?;
-        let back = theirs.pair.shared_lane(&self.pair).map_err(|_| Hangup)?;
+        let (out, back) = self.pair.shared_lanes(&theirs.pair).ok_or(Hangup)?;
         let bells = theirs.bells.clone();
         let parts = Parts {
             lane: out.shared_producer(),

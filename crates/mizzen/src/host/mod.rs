@@ -19,6 +19,7 @@ use mizzen_proto::boot::{Boot, FromProcess, MAX_PACKET, ToProcess};
 
 pub(crate) use self::channel::SocketChannel;
 pub(crate) use self::keeper::Keeper;
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use self::packet::check as fuzz_packet;
 use crate::error::JoinError;
 use crate::memory::Memory;

@@ -159,9 +159,11 @@ impl LentBytes {
 
     /// Writes `parts`, joined, into the buffer.
     pub(crate) fn fill(&mut self, parts: impl mizzen_lane::Parts) {
-        let mut at = self.held.offset;
+        let (mut at, end) = (self.held.offset, self.held.offset + self.len);
         parts.each(|part| {
-            self.held.region.copy_in(at, part);
+            assert!(part.len() <= end - at, "the buffer was made for the parts");
+            // SAFETY: this is inside the block, which nobody else accesses until it is handed over.
+            unsafe { self.held.region.copy_in(at, part) };
             at += part.len();
         });
     }
@@ -169,7 +171,9 @@ impl LentBytes {
     /// Writes into the buffer at `offset`. The receiver may look at other parts of it meanwhile.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         assert!(bytes.len() <= self.len && offset <= self.len - bytes.len());
-        self.held.region.copy_in(self.held.offset + offset, bytes);
+        // SAFETY: this is inside the block; the receiver looks at these bytes only after they were told as filled, and they
+        // are written before.
+        unsafe { self.held.region.copy_in(self.held.offset + offset, bytes) };
     }
 
     /// The buffer as the manifest of a message of `len` bytes, for which it was made.
@@ -273,7 +277,9 @@ impl Loan {
     pub(crate) fn copy_out(&self, offset: usize, target: &mut [u8]) {
         assert!(offset + target.len() <= self.ticket.len as usize);
         let at = self.ticket.offset as usize + offset;
-        self.region.copy_out(at, target);
+        // SAFETY: the lender wrote these bytes before it told of them, and does not write them again before we give the
+        // buffer back.
+        unsafe { self.region.copy_out(at, target) };
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {

@@ -85,11 +85,9 @@ impl Channel {
                     .peers
                     .link_to(process.id)
                     .ok_or_else(|| link.gone_or_died())?;
-                let ring_of_lane = Ring::heap(SENDER_LANE);
                 let bells = process.bells.region.clone();
-                let consumer = ring_of_lane
-                    .clone()
-                    .consumer_calling(move |bell| ring(&bells, bell));
+                let (producer, consumer) =
+                    Ring::heap(SENDER_LANE).ends_calling(move |bell| ring(&bells, bell));
                 let (closed, done) = (
                     Arc::new(AtomicBool::new(false)),
                     Arc::new(AtomicBool::new(false)),
@@ -109,7 +107,7 @@ impl Channel {
                     }
                 });
                 Ok(OpenLane {
-                    producer: ring_of_lane.producer(),
+                    producer,
                     closed,
                     _end: end,
                 })

@@ -410,6 +410,7 @@ impl MemoryLink {
     }
 
     /// How many mailboxes, of either end, something is kept about.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn mailboxes_tracked(&self) -> usize {
         let (routes, untold) = (lock(&self.routes).len(), lock(&self.untold).len());
         lock(&self.inbound).accounts.len() + routes + untold

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use mizzen_lane::{Region, Returns, Ring};
+use mizzen_lane::{Consumer, Region, Returns, Ring, SharedProducer};
 
 use super::channel::{Channel, SHARED_LANE};
 use super::link::{MemoryLink, Parts};
@@ -282,20 +282,23 @@ impl Process {
                 Arena::MAX_BLOCKS,
             )
         };
-        let (to_other, to_self) = (Ring::heap(SHARED_LANE), Ring::heap(SHARED_LANE));
+        // The receiver of a lane calls its sender.
+        let lane_from = |sender: &Arc<Self>| {
+            let bells = sender.bells.region.clone();
+            Ring::heap(SHARED_LANE)
+                .shared_ends_calling(move |bell| super::bells::ring(&bells, bell))
+        };
         let (ours, theirs) = (returns(), returns());
         let same = Arc::ptr_eq(self, other);
         let link = |me: &Arc<Self>,
                     peer: &Arc<Self>,
-                    out: &Ring,
-                    back: &Ring,
+                    lane: SharedProducer,
+                    inbound: Consumer,
                     mine: &Returns,
                     its: &Returns| {
-            let bells = peer.bells.region.clone();
-            let call = move |bell| super::bells::ring(&bells, bell);
             let parts = Parts {
-                lane: out.clone().shared_producer(),
-                inbound: back.clone().consumer_calling(call),
+                lane,
+                inbound,
                 watches: peer.watches.region.clone(),
                 bells: peer.bells.region.clone(),
                 returns: mine.clone(),
@@ -309,11 +312,13 @@ impl Process {
             me.peers.add(Path::Memory(Arc::clone(&link)));
             me.add_link(link);
         };
+        let (to_other, from_self) = lane_from(self);
         if same {
-            link(self, self, &to_other, &to_other, &ours, &ours);
+            link(self, self, to_other, from_self, &ours, &ours);
         } else {
-            link(other, self, &to_self, &to_other, &theirs, &ours);
-            link(self, other, &to_other, &to_self, &ours, &theirs);
+            let (to_self, from_other) = lane_from(other);
+            link(other, self, to_self, from_self, &theirs, &ours);
+            link(self, other, to_other, from_other, &ours, &theirs);
         }
         self.peers
             .known(other.id.rank)
