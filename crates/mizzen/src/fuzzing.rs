@@ -99,7 +99,8 @@ impl Victim {
         let link = Arc::new(MemoryLink::new(PEER, parts, Channel::Direct(Weak::new())));
         let slabs = [Region::heap(SLAB), Region::heap(SLAB)];
         for (number, slab) in slabs.iter().enumerate() {
-            link.add_slab(SlabId(number as u32), slab.clone());
+            let added = link.add_slab(SlabId(number as u32), slab.clone());
+            assert!(added, "a peer may show two slabs");
         }
         process.peers.add(Path::Memory(Arc::clone(&link)));
         process.add_link(Arc::clone(&link));

@@ -472,6 +472,10 @@ impl Rounds {
             Departure::ConnectionLost => entry.die_or_misbehave(),
             how => how,
         };
+        if how == Departure::Misbehaved {
+            // It lives, and nobody hears it any more: it shall not wait for room in a socket that nobody reads.
+            entry.channel.cut();
+        }
         match &entry.link {
             Some(link) => process.end_link(link, how),
             None => process.peer_gone(Gone::new(entry.id, how)),
@@ -552,9 +556,13 @@ impl PeerEntry {
             Packet::Slab { number, bytes } => {
                 let memory = fds.pop().filter(|_| fds.is_empty()).ok_or(Hangup)?;
                 let bytes = usize::try_from(bytes).map_err(|_| Hangup)?;
+                if !link.has_room_for_slab(bytes) {
+                    return Err(Hangup);
+                }
                 let view = View::attach(memory, bytes, Access::ReadOnly, Fault::Now)
                     .map_err(|_| Hangup)?;
-                link.add_slab(SlabId(number), region_of_view(view));
+                let added = link.add_slab(SlabId(number), region_of_view(view));
+                return if added { Ok(true) } else { Err(Hangup) };
             }
             Packet::SlabGone { number } => link.remove_slab(SlabId(number)),
             Packet::Name(frame) => process.handle_name(self.id, frame),
@@ -589,9 +597,10 @@ impl PeerEntry {
         self.link = Some(Arc::clone(&link));
         crash::point("attach.linked");
         // The peer may have posted before we could look, and its rings found nobody who knew the lane.
-        while link.peek.is_ready() && !link.is_ended() {
-            process.pump(&link);
-        }
+        process.take_backlog(&link);
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use mizzen_lane::SHORT_MAX;
 use zerocopy::FromBytes;
 
-pub(crate) use self::core::{Account, Core, Delivery, LaneIn, Looker};
+pub(crate) use self::core::{Account, Core, Delivery, LaneIn, Looker, Undelivered};
 pub(crate) use self::look::Taken;
 use self::look::{Places, Reach};
 use crate::address::MailboxRef;

@@ -217,7 +217,8 @@ impl Engine {
                     lender: None,
                     account,
                 };
-                let refused = core.deliver(delivery).map(|delivery| delivery.payload);
+                let refused = core.deliver(delivery);
+                let refused = refused.map(|refused| refused.into_delivery().payload);
                 process.wake(&core);
                 refused
             }

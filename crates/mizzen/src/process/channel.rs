@@ -127,8 +127,8 @@ impl Channel {
             Self::Direct(other) => {
                 let other = other.upgrade().ok_or(Hangup)?;
                 let theirs = other.peers.link_to(process.id).ok_or(Hangup)?;
-                theirs.add_slab(slab, shared.region.clone());
-                Ok(())
+                let added = theirs.add_slab(slab, shared.region.clone());
+                added.then_some(()).ok_or(Hangup)
             }
             Self::Socket(socket) => socket.show_slab(slab, shared),
         }

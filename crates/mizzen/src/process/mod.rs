@@ -5,6 +5,8 @@
 pub(crate) mod bells;
 pub(crate) mod channel;
 mod handle;
+#[cfg(test)]
+mod hostile;
 pub(crate) mod link;
 mod names;
 mod peers;
@@ -242,7 +244,7 @@ impl Process {
         let mut posted_to = Vec::new();
         {
             let mut inbound = link.inbound.lock().unwrap_or_else(PoisonError::into_inner);
-            while self.pump_one(link, &mut inbound) {}
+            self.drain(link, &mut inbound);
             posted_to.extend(inbound.accounts.keys().copied());
         }
         self.change_links(|links| links.retain(|other| !Arc::ptr_eq(other, link)));

@@ -6,15 +6,20 @@ use std::sync::atomic::Ordering;
 use mizzen_lane::{Arrival, Exact, LaneError};
 
 use super::Process;
-use super::link::{Inbound, MemoryLink, News};
+use super::channel::SHARED_LANE;
+use super::link::{Inbound, MemoryLink, News, WINDOW};
 use crate::lock::try_lock;
-use crate::mailbox::{Account as Due, Core, Delivery};
+use crate::mailbox::{Account as Due, Core, Delivery, Undelivered};
 use crate::message::{Flags, Payload, discard};
 use crate::net::{Networks, Polling};
 use crate::rank::MailboxId;
 
 /// Messages taken from one lane before the next lane gets its turn.
 const BATCH: usize = 64;
+
+/// Messages taken from the lane of a peer that is gone: all that it holds, and a window for what was posted while we looked.
+/// A peer that was cut off may live on, and post for ever.
+const LAST_MESSAGES: u32 = SHARED_LANE.slots() + WINDOW;
 
 impl Process {
     /// Drains all shared lanes into the mailboxes' queues.
@@ -73,6 +78,22 @@ impl Process {
         }
     }
 
+    /// Takes what a peer that is gone had posted.
+    pub(super) fn drain(self: &Arc<Self>, link: &Arc<MemoryLink>, inbound: &mut Inbound) {
+        for _ in 0..LAST_MESSAGES {
+            if !self.pump_one(link, inbound) {
+                return;
+            }
+        }
+    }
+
+    /// Takes what came before anybody here knew the lane.
+    pub(crate) fn take_backlog(self: &Arc<Self>, link: &Arc<MemoryLink>) {
+        while link.peek.is_ready() && !link.is_ended() {
+            self.pump(link);
+        }
+    }
+
     /// As `pump`, but a message for `mine` is returned instead of queued, if nothing is queued before it.
     #[inline]
     pub(crate) fn pump_for(
@@ -91,26 +112,29 @@ impl Process {
             let (to, delivery) = self.next(link, &mut inbound)?;
             match delivery {
                 Some(delivery) if to == mine.id && mine.is_queue_empty() => return Some(delivery),
-                Some(delivery) => self.dispatch(link, &mut inbound, to, delivery),
+                Some(delivery) => {
+                    let goes_on = self.dispatch(link, &mut inbound, to, delivery);
+                    if !goes_on {
+                        return None;
+                    }
+                }
                 None => (),
             }
         }
         None
     }
 
-    /// Takes one message of a shared lane to where it belongs. `false` if there was none.
+    /// Takes one message of a shared lane to where it belongs. `false` if there was none, or there shall be no more.
     pub(super) fn pump_one(
         self: &Arc<Self>,
         link: &Arc<MemoryLink>,
         inbound: &mut Inbound,
     ) -> bool {
-        let Some((to, delivery)) = self.next(link, inbound) else {
-            return false;
-        };
-        if let Some(delivery) = delivery {
-            self.dispatch(link, inbound, to, delivery);
+        match self.next(link, inbound) {
+            None => false,
+            Some((_, None)) => true,
+            Some((to, Some(delivery))) => self.dispatch(link, inbound, to, delivery),
         }
-        true
     }
 
     /// The next message of a shared lane and its mailbox; words between runtimes are handled here and give `None`.
@@ -158,26 +182,36 @@ impl Process {
         Some((to, Some(delivery)))
     }
 
+    /// Queues a message for its mailbox. `false` if the peer is cut off because of it.
     fn dispatch(
         &self,
         link: &MemoryLink,
         inbound: &mut Inbound,
         to: MailboxId,
         delivery: Delivery,
-    ) {
+    ) -> bool {
         let refused = match self.mailbox(to) {
             Some(core) => {
                 let refused = core.deliver(delivery);
                 self.wake(&core);
                 refused
             }
-            None => Some(delivery),
+            None => Some(Undelivered::Closed(delivery)),
         };
-        if let Some(delivery) = refused {
-            discard(delivery.flags, &delivery.payload, link);
-            // A peer may name any number of mailboxes that are not there: nothing is kept of them.
-            inbound.close_account(to);
-            link.tell(to, News::CLOSED);
+        match refused {
+            None => true,
+            Some(Undelivered::Closed(delivery)) => {
+                discard(delivery.flags, &delivery.payload, link);
+                // A peer may name any number of mailboxes that are not there: nothing is kept of them.
+                inbound.close_account(to);
+                link.tell(to, News::CLOSED);
+                true
+            }
+            Some(Undelivered::Overrun(delivery)) => {
+                discard(delivery.flags, &delivery.payload, link);
+                link.cut_off();
+                false
+            }
         }
     }
 }

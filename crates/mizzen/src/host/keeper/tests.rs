@@ -1,0 +1,160 @@
+//! A keeper between an agent and peers that a test plays, over real sockets and segments; each peer has a real process,
+//! which can be killed.
+
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use mizzen_lane::SharedProducer;
+use mizzen_proto::boot::ToProcess;
+use mizzen_shm::{Fault, ProcessFd, Segment, Socket};
+use std::os::fd::AsFd;
+
+use super::super::packet::{MAX_PACKET, Packet};
+use super::super::pair::Pair;
+use super::Keeper;
+use crate::error::Departure;
+use crate::memory::Memory;
+use crate::message::Flags;
+use crate::process::bells::BELL_BYTES;
+use crate::process::{Neighbours, Process, WATCH_BYTES};
+use crate::rank::{Incarnation, ProcessId, Rank};
+
+/// How long a keeper may take for anything, on a machine that does much else.
+const BOUND: Duration = Duration::from_secs(10);
+
+/// A process whose agent is the test.
+struct Kept {
+    process: Arc<Process>,
+    agent: Socket,
+}
+
+/// A process that the agent introduced. It is killed when this is dropped.
+struct Peer {
+    id: ProcessId,
+    child: Child,
+    socket: Socket,
+    lane: SharedProducer,
+    hello: Vec<crate::memory::Shared>,
+}
+
+impl Kept {
+    fn new() -> Self {
+        let (agent, theirs) = Socket::pair().unwrap();
+        let keeper = Keeper::new(theirs).unwrap();
+        let neighbours = Neighbours::Launched(Arc::clone(&keeper));
+        let (memory, host) = (Memory::Segments, "local".into());
+        let process = Process::new(id(0), 4, host, memory, neighbours).unwrap();
+        keeper.start(&process, Vec::new()).unwrap();
+        Self { process, agent }
+    }
+
+    /// Introduces a peer, which has the keeper's hello and has not said its own.
+    fn introduce(&self, rank: u32) -> Peer {
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        let process_fd = ProcessFd::open(child.id()).unwrap();
+        let (socket, theirs) = Socket::pair().unwrap();
+        let packet = ToProcess::Peer {
+            rank,
+            incarnation: 0,
+        };
+        let mut bytes = Vec::new();
+        packet.encode(&mut bytes).unwrap();
+        let fds = [theirs.as_fd(), process_fd.as_fd()];
+        self.agent.send(&bytes, &fds).unwrap();
+        let mut buffer = [0; MAX_PACKET];
+        let received = socket.recv(&mut buffer).unwrap();
+        let hello = Packet::decode(&buffer[..received.len]);
+        assert_eq!(hello, Some(Packet::Hello(id(0))));
+        let theirs = Pair::attach(received.fds).unwrap().unwrap();
+        let (pair, shared) = Pair::make(Memory::Segments).unwrap();
+        let (out, _) = pair.shared_lanes(&theirs.pair).unwrap();
+        let watches = Memory::Segments.make("test-watches", WATCH_BYTES).unwrap();
+        let bells = Memory::Segments
+            .make_open("test-bells", BELL_BYTES)
+            .unwrap();
+        Peer {
+            id: id(rank),
+            child,
+            socket,
+            lane: out.shared_producer(),
+            hello: vec![shared, watches, bells],
+        }
+    }
+
+    /// Introduces a peer and links with it.
+    fn link(&self, rank: u32) -> Peer {
+        let peer = self.introduce(rank);
+        peer.say_hello();
+        assert!(self.sees(|process| process.peers.link_to(peer.id).is_some()));
+        peer
+    }
+
+    /// Whether the process comes to see something within the bound.
+    fn sees(&self, what: impl Fn(&Process) -> bool) -> bool {
+        let deadline = Instant::now() + BOUND;
+        while Instant::now() < deadline {
+            if what(&self.process) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    }
+
+    fn how_it_went(&self, peer: &Peer) -> Option<Departure> {
+        Some(self.process.peers.gone(peer.id)?.how())
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.process.leave(Departure::Left);
+    }
+}
+
+impl Peer {
+    fn say_hello(&self) {
+        let segments = self
+            .hello
+            .iter()
+            .filter_map(|shared| shared.segment.as_ref());
+        let fds: Vec<_> = segments.map(|segment| segment.fd()).collect();
+        let hello = Packet::Hello(self.id).encode();
+        self.socket.send(&hello, &fds).unwrap();
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn id(rank: u32) -> ProcessId {
+    ProcessId::new(Rank(rank), Incarnation(0))
+}
+
+#[test]
+fn a_peer_that_shows_slabs_without_end_is_cut_off() {
+    let kept = Kept::new();
+    let peer = kept.link(1);
+    let segment = Segment::create("test-slab", 4096, Fault::Now).unwrap();
+    for number in 0..10_000 {
+        let slab = Packet::Slab {
+            number,
+            bytes: 4096,
+        };
+        if peer.socket.send(&slab.encode(), &[segment.fd()]).is_err() {
+            break;
+        }
+    }
+    assert!(kept.sees(|_| kept.how_it_went(&peer) == Some(Departure::Misbehaved)));
+}
