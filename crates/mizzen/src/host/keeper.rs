@@ -31,6 +31,11 @@ use crate::rank::{Incarnation, ProcessId, Rank};
 /// Events taken from the kernel at once.
 const EVENTS: usize = 32;
 
+/// Packets of the agent or of one peer that are handled before the other sockets are looked at again.
+const PACKETS: usize = 64;
+/// Packets of a process that is dead: all that its socket may hold.
+const LAST_PACKETS: usize = 1 << 16;
+
 /// How soon packets that a full socket did not take are tried again.
 const BACKLOG_NAP: Timespec = Timespec {
     tv_sec: 0,
@@ -304,10 +309,10 @@ impl Rounds {
             .map_err(|error| std::io::Error::from(error).into())
     }
 
-    /// Takes what the agent said. `false` if it is gone.
+    /// Takes what the agent said, some of it at once. `false` if it is gone.
     fn hear_agent(&mut self, process: &Arc<Process>) -> bool {
         let mut buffer = [0; MAX_AGENT_PACKET];
-        loop {
+        for _ in 0..PACKETS {
             let received = match self.keeper.agent.try_recv(&mut buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => return true,
@@ -318,6 +323,7 @@ impl Rounds {
             };
             self.handle_agent(process, packet, received.fds);
         }
+        true
     }
 
     fn handle_agent(&mut self, process: &Arc<Process>, packet: ToProcess, fds: Vec<OwnedFd>) {
@@ -433,7 +439,8 @@ impl Rounds {
             return;
         };
         // What it said before it went counts.
-        let mut end = entry.hear(process, self.me);
+        let packets = if of_process { LAST_PACKETS } else { PACKETS };
+        let mut end = entry.hear(process, self.me, packets);
         if entry.link.is_some() {
             lock(&self.keeper.introductions)
                 .meeting
@@ -456,7 +463,7 @@ impl Rounds {
             .map(|(key, _)| *key);
         if let Some(key) = found {
             if let Some(entry) = self.peers.get_mut(&key) {
-                entry.hear(process, self.me);
+                entry.hear(process, self.me, LAST_PACKETS);
             }
             self.forget(process, key, how);
         }
@@ -500,10 +507,10 @@ impl PeerEntry {
         }
     }
 
-    /// Takes what the peer said.
-    fn hear(&mut self, process: &Arc<Process>, me: ProcessId) -> End {
+    /// Takes what the peer said, up to so many packets. The kernel tells of the others again.
+    fn hear(&mut self, process: &Arc<Process>, me: ProcessId, packets: usize) -> End {
         let mut buffer = [0; MAX_PACKET];
-        loop {
+        for _ in 0..packets {
             let received = match self.channel.socket().try_recv(&mut buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => return End::Later,
@@ -521,6 +528,7 @@ impl PeerEntry {
                 Err(Hangup) => return End::Gone(Departure::Misbehaved),
             }
         }
+        End::Later
     }
 
     /// `Ok(false)` when the peer said goodbye.

@@ -137,6 +137,14 @@ fn the_end_of_a_link_does_not_wait_for_a_peer_that_goes_on_posting() {
 }
 
 #[test]
+fn what_came_before_a_link_is_taken_without_waiting_for_the_peer_to_stop() {
+    let (hostile, posted) = insatiable();
+    hostile.process.take_backlog(&hostile.link);
+    let posted = posted.load(Ordering::Relaxed);
+    assert!(posted < 3000, "the peer posted {posted} messages meanwhile");
+}
+
+#[test]
 fn the_slabs_of_a_peer_have_a_bound_in_bytes_and_are_counted_once() {
     const SLAB: usize = 64 << 20;
     let hostile = Hostile::new(|_| ());

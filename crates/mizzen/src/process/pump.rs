@@ -8,7 +8,7 @@ use mizzen_lane::{Arrival, Exact, LaneError};
 use super::Process;
 use super::channel::SHARED_LANE;
 use super::link::{Inbound, MemoryLink, News, WINDOW};
-use crate::lock::try_lock;
+use crate::lock::{lock, try_lock};
 use crate::mailbox::{Account as Due, Core, Delivery, Undelivered};
 use crate::message::{Flags, Payload, discard};
 use crate::net::{Networks, Polling};
@@ -87,10 +87,17 @@ impl Process {
         }
     }
 
-    /// Takes what came before anybody here knew the lane.
+    /// Takes what came before anybody here knew the lane, which is at most what it holds. What comes later wakes those it is
+    /// for, so that a peer which goes on posting does not keep us here.
     pub(crate) fn take_backlog(self: &Arc<Self>, link: &Arc<MemoryLink>) {
-        while link.peek.is_ready() && !link.is_ended() {
-            self.pump(link);
+        for _ in 0..(SHARED_LANE.slots() as usize).div_ceil(BATCH) {
+            // Who else drains the lane may stop at a message of its own, with some for sleepers behind it: so we wait for it.
+            let mut inbound = lock(&link.inbound);
+            for _ in 0..BATCH {
+                if !self.pump_one(link, &mut inbound) {
+                    return;
+                }
+            }
         }
     }
 

@@ -142,6 +142,83 @@ fn id(rank: u32) -> ProcessId {
     ProcessId::new(Rank(rank), Incarnation(0))
 }
 
+/// Messages of many empty pieces to a mailbox that is not there: to look through one for what it lent costs the receiver far
+/// more than posting one costs the sender, so that the lane is never empty.
+fn stream(lane: &SharedProducer, stop: &AtomicBool) {
+    let message = many_pieces();
+    while !stop.load(Ordering::Relaxed) {
+        let _ = lane.try_eager(Flags::LENT.0, 1 << 40, [&message]);
+    }
+}
+
+fn many_pieces() -> Vec<u8> {
+    const PIECES: usize = 127;
+    // The number of pieces, then for each that it is lent and has no bytes.
+    let mut bytes = vec![1; 1 + PIECES];
+    bytes[0] = PIECES as u8;
+    bytes
+}
+
+#[test]
+fn a_stream_right_after_linking_does_not_keep_the_keeper_from_a_death() {
+    let kept = Kept::new();
+    let mut mortal = kept.link(2);
+    let busy = kept.introduce(1);
+    let stop = AtomicBool::new(false);
+    let noticed = OnceLock::new();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| stream(&busy.lane, &stop));
+        }
+        // The stream has begun when the lane is full.
+        let message = many_pieces();
+        while busy
+            .lane
+            .try_eager(Flags::LENT.0, 1 << 40, [&message])
+            .is_ok()
+        {}
+        busy.say_hello();
+        assert!(kept.sees(|process| process.peers.link_to(busy.id).is_some()));
+        mortal.kill();
+        let _ = noticed.set(kept.sees(|process| process.peers.gone(id(2)).is_some()));
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(
+        noticed.get(),
+        Some(&true),
+        "the death was noticed within {BOUND:?}"
+    );
+    assert_eq!(kept.how_it_went(&mortal), Some(Departure::Died));
+}
+
+#[test]
+fn a_peer_that_talks_without_end_does_not_keep_the_keeper_from_a_death() {
+    let kept = Kept::new();
+    let mut mortal = kept.link(2);
+    let busy = kept.link(1);
+    let stop = AtomicBool::new(false);
+    let noticed = OnceLock::new();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let remind = Packet::Remind.encode();
+                while !stop.load(Ordering::Relaxed) {
+                    let _ = busy.socket.try_send(&remind, &[]);
+                }
+            });
+        }
+        mortal.kill();
+        let _ = noticed.set(kept.sees(|process| process.peers.gone(id(2)).is_some()));
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(
+        noticed.get(),
+        Some(&true),
+        "the death was noticed within {BOUND:?}"
+    );
+    assert_eq!(kept.how_it_went(&mortal), Some(Departure::Died));
+}
+
 #[test]
 fn a_peer_that_shows_slabs_without_end_is_cut_off() {
     let kept = Kept::new();
