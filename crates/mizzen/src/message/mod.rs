@@ -14,6 +14,8 @@
 //!
 //! Packing and unpacking only record; memory is read in `post` and written in `finish`. Leaking a message is harmless.
 
+#[cfg(test)]
+mod changing;
 mod incoming;
 mod offered;
 mod outgoing;
