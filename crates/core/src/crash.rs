@@ -1,6 +1,7 @@
 //! Named steps at which a test may kill this process. They cost nothing unless the feature `crash-points` is on.
 
 /// Every step, for tests that visit them all.
+#[cfg(feature = "crash-points")]
 pub const POINTS: &[&str] = &[
     "attach.introduced",
     "attach.made",

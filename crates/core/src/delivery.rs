@@ -106,6 +106,42 @@ impl Account {
     }
 }
 
+/// Why a message was not queued.
+#[derive(Debug)]
+pub(crate) enum Undelivered {
+    /// The mailbox is closed.
+    Closed(Delivery),
+    /// Its sender has a window of messages in the queue already: it does not keep to its credits.
+    Overrun(Delivery),
+}
+
+impl Undelivered {
+    pub(crate) fn into_delivery(self) -> Delivery {
+        match self {
+            Self::Closed(delivery) | Self::Overrun(delivery) => delivery,
+        }
+    }
+}
+
+impl Delivery {
+    /// With whom a message that came over a shared lane is counted. Those from networks are counted by their protocol.
+    fn lane_account(&self) -> Option<&LaneAccount> {
+        match &self.account {
+            Some(Account::Lane(account)) => Some(account),
+            _ => None,
+        }
+    }
+}
+
+impl Entry {
+    fn lane_account(&self) -> Option<&LaneAccount> {
+        match self {
+            Self::Message(delivery) => delivery.lane_account(),
+            Self::Gone(_) => None,
+        }
+    }
+}
+
 /// The receiving end of a sender's own lane.
 pub(crate) struct LaneIn {
     pub(crate) consumer: Consumer,
@@ -132,11 +168,17 @@ impl Core {
         }
     }
 
-    /// Queues a message; a closed mailbox returns it. The caller wakes the owner.
-    pub(crate) fn deliver(&self, delivery: Delivery) -> Option<Delivery> {
+    /// Queues a message; a closed mailbox, or one with too many of the sender's, returns it. The caller wakes the owner.
+    pub(crate) fn deliver(&self, delivery: Delivery) -> Option<Undelivered> {
         let mut queue = lock(&self.queue);
         if self.closed.load(Ordering::Relaxed) {
-            return Some(delivery);
+            return Some(Undelivered::Closed(delivery));
+        }
+        if let Some(account) = delivery.lane_account() {
+            if !account.has_room() {
+                return Some(Undelivered::Overrun(delivery));
+            }
+            account.note_queued();
         }
         queue.push_back(Entry::Message(delivery));
         self.queued.store(queue.len(), Ordering::Release);
@@ -172,12 +214,18 @@ impl Core {
         let mut queue = lock(&self.queue);
         let entry = queue.pop_front();
         self.queued.store(queue.len(), Ordering::Release);
+        if let Some(account) = entry.as_ref().and_then(Entry::lane_account) {
+            account.note_unqueued();
+        }
         entry
     }
 
     /// Puts an entry back, behind what came meanwhile.
     pub(crate) fn requeue(&self, entry: Entry) {
         let mut queue = lock(&self.queue);
+        if let Some(account) = entry.lane_account() {
+            account.note_queued();
+        }
         queue.push_back(entry);
         self.queued.store(queue.len(), Ordering::Release);
     }
@@ -190,6 +238,9 @@ impl Core {
             .position(|entry| matches!(entry, Entry::Message(delivery) if is_it(delivery)))?;
         let entry = queue.remove(place);
         self.queued.store(queue.len(), Ordering::Release);
+        if let Some(account) = entry.as_ref().and_then(Entry::lane_account) {
+            account.note_unqueued();
+        }
         match entry {
             Some(Entry::Message(delivery)) => Some(delivery),
             _ => None,

@@ -1,4 +1,6 @@
-//! Doors for the fuzz targets in `fuzz/targets`: a process at the mercy of a hostile peer of its host. For nobody else.
+//! Doors for the fuzz targets in `fuzz/targets`: a process at the mercy of a hostile peer of its host, which may do anything
+//! with the memory it writes. For nobody else.
+#![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -17,7 +19,7 @@ use crate::memory::{Arena, Memory, SlabId};
 use crate::message::{Flags, Payload};
 use crate::peers::Path;
 use crate::process::Process;
-use crate::rank::{Incarnation, ProcessId, Rank, WATCH_BYTES};
+use crate::rank::{Incarnation, MailboxId, ProcessId, Rank, WATCH_BYTES};
 use crate::together::channel_to;
 
 /// Reads a packet between two processes of a host.
@@ -51,7 +53,9 @@ pub struct Victim {
     id: u64,
     link: Arc<MemoryLink>,
     shared: SharedProducer,
+    shared_memory: Region,
     sender: Producer,
+    sender_memory: Region,
     /// The mailbox drops the lane of a sender whose process is gone when it finds nothing in it: there is another then.
     dropped: Arc<AtomicBool>,
     bells: Region,
@@ -80,7 +84,7 @@ impl Victim {
         let endpoint = Endpoint::new(Arc::clone(&process));
         let mailbox = Mailbox::open_in(&endpoint).expect("the first mailbox");
         let core = process.mailboxes.all().remove(0);
-        let shared = Ring::heap(LANE);
+        let (shared, consumer, shared_memory) = lane();
         let watches = Region::heap(WATCH_BYTES);
         let returns = || {
             let table = Region::heap(Returns::bytes(Arena::MAX_BLOCKS));
@@ -89,7 +93,7 @@ impl Victim {
         let bells = Region::heap(BELL_BYTES);
         let parts = Parts {
             lane: Ring::heap(LANE).shared_producer(),
-            inbound: shared.clone().consumer_calling(calling(&bells)),
+            inbound: consumer.consumer_calling(calling(&bells)),
             watches: watches.clone(),
             bells: bells.clone(),
             returns: returns(),
@@ -98,17 +102,21 @@ impl Victim {
         let link = Arc::new(MemoryLink::new(PEER, parts, channel_to(Weak::new())));
         let slabs = [Region::heap(SLAB), Region::heap(SLAB)];
         for (number, slab) in slabs.iter().enumerate() {
-            link.add_slab(SlabId(number as u32), slab.clone());
+            let added = link.add_slab(SlabId(number as u32), slab.clone());
+            assert!(added, "a peer may show two slabs");
         }
         process.peers.add(Path::Memory(Arc::clone(&link)));
         process.links.add(Arc::clone(&link));
         link.end(Departure::Died);
+        let (sender, _, sender_memory) = lane();
         let mut victim = Self {
             mailbox,
             id: core.id.0,
             link,
             shared: shared.shared_producer(),
-            sender: Ring::heap(LANE).producer(),
+            shared_memory,
+            sender: sender.producer(),
+            sender_memory,
             dropped: Arc::default(),
             bells,
             slabs,
@@ -123,14 +131,15 @@ impl Victim {
     /// The peer writes into memory of its own, as far as there is any.
     pub fn write(&self, place: Place, offset: usize, bytes: &[u8]) {
         let region = match place {
-            Place::SharedLane => self.shared.ring().sender_memory(),
-            Place::SenderLane => self.sender.ring().sender_memory(),
+            Place::SharedLane => &self.shared_memory,
+            Place::SenderLane => &self.sender_memory,
             Place::Slab(number) => &self.slabs[number % self.slabs.len()],
             Place::Watches => &self.watches,
         };
         let offset = offset % region.len();
         let len = bytes.len().min(region.len() - offset);
-        region.copy_in(offset, &bytes[..len]);
+        // SAFETY: the peer, its memory and the process that reads it are in the thread that calls this.
+        unsafe { region.copy_in(offset, &bytes[..len]) };
     }
 
     /// The peer posts: to the mailbox, or to another on the shared lane. `false`: the lane is full.
@@ -157,19 +166,19 @@ impl Victim {
 
     /// A sender of the peer opens a lane.
     fn open_lane(&mut self) {
-        let sender = Ring::heap(LANE);
+        let (sender, receiver, memory) = lane();
         let (dropped, seen) = (Arc::new(AtomicBool::new(false)), Arc::default());
         self.dropped = Arc::clone(&dropped);
-        for core in self.process.mailboxes.all() {
-            let (seen, dropped) = (Arc::clone(&seen), Arc::clone(&dropped));
+        if let Some(core) = self.process.mailboxes.get(MailboxId(self.id)) {
             core.add_lane(LaneIn::new(
-                sender.clone().consumer_calling(calling(&self.bells)),
+                receiver.consumer_calling(calling(&self.bells)),
                 Arc::clone(&self.link),
                 seen,
                 move || dropped.store(true, Ordering::Relaxed),
             ));
         }
         self.sender = sender.producer();
+        self.sender_memory = memory;
     }
 
     /// The mailbox's next message.
@@ -203,6 +212,21 @@ impl core::fmt::Debug for Victim {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Victim")
     }
+}
+
+/// A lane as its sender and as its receiver see it, and the memory that the sender writes.
+fn lane() -> (Ring, Ring, Region) {
+    let sender = Region::heap(LANE.sender_bytes());
+    let receiver = Region::heap(Shape::RECEIVER_BYTES);
+    // SAFETY: one sending end is made of the first and one receiving end of the second. `Victim::write` stores to the
+    // memory in the thread of both.
+    let ring = || unsafe { Ring::new(sender.clone(), receiver.clone(), LANE) };
+    let large_enough = "the memory has the size of the shape";
+    (
+        ring().expect(large_enough),
+        ring().expect(large_enough),
+        sender,
+    )
 }
 
 fn calling(bells: &Region) -> impl Fn(u32) + Send + Sync + use<> {

@@ -9,11 +9,15 @@
 mod address;
 mod bells;
 mod blocking;
+#[cfg(not(feature = "crash-points"))]
+mod crash;
+#[cfg(feature = "crash-points")]
 #[doc(hidden)]
 pub mod crash;
 mod delivery;
 mod endpoint;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod host;

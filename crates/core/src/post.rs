@@ -305,7 +305,7 @@ impl MemoryLink {
                 Step::Expired(_) => return Err(PostError::TimedOut { rank }),
                 Step::Sleep(nap) => {
                     self.remark_full(around, &mut patience);
-                    let ring = lane.ring().clone();
+                    let room = lane.ring().room();
                     let mut sent = false;
                     let mut mine = 0;
                     around.bells().sleep(
@@ -314,13 +314,13 @@ impl MemoryLink {
                         |bell| {
                             mine = bell;
                             self.add_sleeper(bell);
-                            ring.wait_for_room(bell);
+                            room.wait(bell);
                         },
                         || {
                             sent = try_send(lane, message).is_ok();
                             sent || self.is_ended()
                         },
-                        || ring.stop_waiting_for_room(),
+                        || room.stop_waiting(),
                     );
                     self.remove_sleeper(mine);
                     if sent {

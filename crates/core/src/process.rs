@@ -3,6 +3,8 @@
 //! A rank of a local job (`mizzen::local`) is such a place too; its peers are other places in the same OS process.
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod tests;
 
 use core::fmt;
@@ -241,7 +243,7 @@ impl Process {
         let mut posted_to = Vec::new();
         {
             let mut inbound = lock(&link.inbound);
-            while link.pump_one(&self.mailboxes, &mut inbound) {}
+            link.drain(&self.mailboxes, &mut inbound);
             posted_to.extend(inbound.accounts.keys().copied());
         }
         self.links.remove(link);

@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use mizzen_lane::{Arrival, Exact, LaneError};
 
-use crate::delivery::{Account as Due, Core, Delivery};
-use crate::link::{Inbound, MemoryLink, News};
-use crate::lock::try_lock;
+use crate::delivery::{Account as Due, Core, Delivery, Undelivered};
+use crate::link::{Inbound, MemoryLink, News, SHARED_LANE, WINDOW};
+use crate::lock::{lock, try_lock};
 use crate::mailboxes::Mailboxes;
 use crate::message::{Flags, Payload};
 use crate::rank::MailboxId;
 
 /// Messages taken from one lane before the next lane gets its turn.
 const BATCH: usize = 64;
+
+/// Messages taken from the lane of a peer that is gone: all that it holds, and a window for what was posted while we looked.
+/// A peer that was cut off may live on, and post for ever.
+const LAST_MESSAGES: u32 = SHARED_LANE.slots() + WINDOW;
 
 impl MemoryLink {
     /// Drains one shared lane, unless another thread is doing it.
@@ -29,6 +33,29 @@ impl MemoryLink {
         for _ in 0..BATCH {
             if !self.pump_one(mailboxes, &mut inbound) {
                 return;
+            }
+        }
+    }
+
+    /// Takes what a peer that is gone had posted.
+    pub(crate) fn drain(self: &Arc<Self>, mailboxes: &Mailboxes, inbound: &mut Inbound) {
+        for _ in 0..LAST_MESSAGES {
+            if !self.pump_one(mailboxes, inbound) {
+                return;
+            }
+        }
+    }
+
+    /// Takes what came before anybody here knew the lane, which is at most what it holds. What comes later wakes those it is
+    /// for, so that a peer which goes on posting does not keep us here.
+    pub(crate) fn take_backlog(self: &Arc<Self>, mailboxes: &Mailboxes) {
+        for _ in 0..(SHARED_LANE.slots() as usize).div_ceil(BATCH) {
+            // Who else drains the lane may stop at a message of its own, with some for sleepers behind it: so we wait for it.
+            let mut inbound = lock(&self.inbound);
+            for _ in 0..BATCH {
+                if !self.pump_one(mailboxes, &mut inbound) {
+                    return;
+                }
             }
         }
     }
@@ -51,22 +78,25 @@ impl MemoryLink {
             let (to, delivery) = self.next(&mut inbound)?;
             match delivery {
                 Some(delivery) if to == mine.id && mine.is_queue_empty() => return Some(delivery),
-                Some(delivery) => self.dispatch(mailboxes, &mut inbound, to, delivery),
+                Some(delivery) => {
+                    let goes_on = self.dispatch(mailboxes, &mut inbound, to, delivery);
+                    if !goes_on {
+                        return None;
+                    }
+                }
                 None => (),
             }
         }
         None
     }
 
-    /// Takes one message of a shared lane to where it belongs. `false` if there was none.
-    pub(crate) fn pump_one(self: &Arc<Self>, mailboxes: &Mailboxes, inbound: &mut Inbound) -> bool {
-        let Some((to, delivery)) = self.next(inbound) else {
-            return false;
-        };
-        if let Some(delivery) = delivery {
-            self.dispatch(mailboxes, inbound, to, delivery);
+    /// Takes one message of a shared lane to where it belongs. `false` if there was none, or there shall be no more.
+    fn pump_one(self: &Arc<Self>, mailboxes: &Mailboxes, inbound: &mut Inbound) -> bool {
+        match self.next(inbound) {
+            None => false,
+            Some((_, None)) => true,
+            Some((to, Some(delivery))) => self.dispatch(mailboxes, inbound, to, delivery),
         }
-        true
     }
 
     /// The next message of a shared lane and its mailbox; words between runtimes are handled here and give `None`.
@@ -110,26 +140,36 @@ impl MemoryLink {
         Some((to, Some(delivery)))
     }
 
+    /// Queues a message for its mailbox. `false` if the peer is cut off because of it.
     fn dispatch(
         &self,
         mailboxes: &Mailboxes,
         inbound: &mut Inbound,
         to: MailboxId,
         delivery: Delivery,
-    ) {
+    ) -> bool {
         let refused = match mailboxes.get(to) {
             Some(core) => {
                 let refused = core.deliver(delivery);
                 mailboxes.wake(&core);
                 refused
             }
-            None => Some(delivery),
+            None => Some(Undelivered::Closed(delivery)),
         };
-        if let Some(delivery) = refused {
-            self.discard(delivery.flags, &delivery.payload);
-            // A peer may name any number of mailboxes that are not there: nothing is kept of them.
-            inbound.close_account(to);
-            self.tell(to, News::CLOSED);
+        match refused {
+            None => true,
+            Some(Undelivered::Closed(delivery)) => {
+                self.discard(delivery.flags, &delivery.payload);
+                // A peer may name any number of mailboxes that are not there: nothing is kept of them.
+                inbound.close_account(to);
+                self.tell(to, News::CLOSED);
+                true
+            }
+            Some(Undelivered::Overrun(delivery)) => {
+                self.discard(delivery.flags, &delivery.payload);
+                self.cut_off();
+                false
+            }
         }
     }
 

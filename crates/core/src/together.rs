@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use mizzen_lane::{Region, Returns, Ring};
+use mizzen_lane::{Consumer, Region, Returns, Ring, SharedProducer};
 use mizzen_proto::wire::NameFrame;
 
 use crate::bells::ring;
@@ -45,11 +45,9 @@ impl Channel for Together {
         let other = self.other.upgrade().ok_or_else(gone)?;
         let core = other.mailboxes.get(mailbox).ok_or_else(closed)?;
         let (_, theirs) = self.their_link().ok_or_else(gone)?;
-        let ring_of_lane = Ring::heap(SENDER_LANE);
         let bells = self.bells.clone();
-        let consumer = ring_of_lane
-            .clone()
-            .consumer_calling(move |bell| ring(&bells, bell));
+        let (producer, consumer) =
+            Ring::heap(SENDER_LANE).ends_calling(move |bell| ring(&bells, bell));
         let (closed, done) = (
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicBool::new(false)),
@@ -69,7 +67,7 @@ impl Channel for Together {
             }
         });
         Ok(OpenLane {
-            producer: ring_of_lane.producer(),
+            producer,
             closed,
             _end: end,
         })
@@ -77,8 +75,8 @@ impl Channel for Together {
 
     fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Hangup> {
         let (_, theirs) = self.their_link().ok_or(Hangup)?;
-        theirs.add_slab(slab, shared.region.clone());
-        Ok(())
+        let added = theirs.add_slab(slab, shared.region.clone());
+        added.then_some(()).ok_or(Hangup)
     }
 
     fn hide_slab(&self, slab: SlabId) {
@@ -113,6 +111,7 @@ impl fmt::Debug for Together {
 }
 
 /// The way to a place for somebody who is none: for peers that tests play.
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn channel_to(other: Weak<Process>) -> Box<dyn Channel> {
     Box::new(Together {
         me: ProcessId::from_u64(0),
@@ -129,13 +128,20 @@ pub(crate) fn link_together(one: &Arc<Process>, other: &Arc<Process>) -> Path {
     if let Some(path) = one.peers.known(other.id.rank) {
         return path;
     }
-    let (to_other, to_one) = (Ring::heap(SHARED_LANE), Ring::heap(SHARED_LANE));
+    let (to_other, from_one) = lane_from(one);
     let (ours, theirs) = (returns(), returns());
     if Arc::ptr_eq(one, other) {
-        return link(one, one, (&to_other, &to_other), (&ours, &ours));
+        return link(one, one, (to_other, from_one), (&ours, &ours));
     }
-    link(other, one, (&to_one, &to_other), (&theirs, &ours));
-    link(one, other, (&to_other, &to_one), (&ours, &theirs))
+    let (to_one, from_other) = lane_from(other);
+    link(other, one, (to_one, from_one), (&theirs, &ours));
+    link(one, other, (to_other, from_other), (&ours, &theirs))
+}
+
+/// The lane that all threads of `sender` share. Its receiver calls its sender.
+fn lane_from(sender: &Process) -> (SharedProducer, Consumer) {
+    let bells = sender.bells.shared.region.clone();
+    Ring::heap(SHARED_LANE).shared_ends_calling(move |bell| ring(&bells, bell))
 }
 
 fn returns() -> Returns {
@@ -149,14 +155,12 @@ fn returns() -> Returns {
 fn link(
     me: &Arc<Process>,
     peer: &Arc<Process>,
-    (out, back): (&Ring, &Ring),
+    (lane, inbound): (SharedProducer, Consumer),
     (mine, its): (&Returns, &Returns),
 ) -> Path {
-    let bells = peer.bells.shared.region.clone();
-    let call = move |bell| ring(&bells, bell);
     let parts = Parts {
-        lane: out.clone().shared_producer(),
-        inbound: back.clone().consumer_calling(call),
+        lane,
+        inbound,
         watches: peer.mailboxes.watches.region.clone(),
         bells: peer.bells.shared.region.clone(),
         returns: mine.clone(),

@@ -1,4 +1,5 @@
 //! The receiving end of a lane.
+#![allow(unsafe_code)]
 
 use crate::layout::{Control, Extent, Kind, SHORT_MAX, SHORT_WORDS};
 use crate::region::Region;
@@ -84,12 +85,20 @@ struct Holds {
 
 impl Ring {
     /// The receiving end, for senders that do not sleep when the lane is full.
+    ///
+    /// # Panics
+    ///
+    /// If the receiver's memory is read-only.
     #[must_use]
     pub fn consumer(self) -> Consumer {
         self.consumer_calling(|_| ())
     }
 
     /// The receiving end. `call` raises and wakes the bell of a sender that waits for room.
+    ///
+    /// # Panics
+    ///
+    /// If the receiver's memory is read-only.
     #[must_use]
     pub fn consumer_calling(self, call: impl Fn(u32) + Send + Sync + 'static) -> Consumer {
         Consumer::new(self, Box::new(call))
@@ -98,8 +107,9 @@ impl Ring {
 
 impl Consumer {
     pub(crate) fn new(ring: Ring, call: Box<dyn Fn(u32) + Send + Sync>) -> Self {
+        ring.receiver.assert_writable();
         let holds = Arc::new(Holds {
-            ring: ring.clone(),
+            ring: ring.another(),
             call,
             next: AtomicU64::new(0),
             outstanding: AtomicUsize::new(0),
@@ -326,7 +336,9 @@ impl Eager {
             offset <= self.len && target.len() <= self.len - offset,
             "the copy lies inside the message"
         );
-        self.bytes.copy_out(self.offset + offset, target);
+        // SAFETY: the bytes were announced, and the one sending end writes them again only when the slot is released,
+        // which happens when this message is dropped.
+        unsafe { self.bytes.copy_out(self.offset + offset, target) };
     }
 }
 
@@ -356,7 +368,7 @@ impl Holds {
         step("lane.release");
         self.ring
             .receiver
-            .word(0)
+            .word_unchecked(0)
             .fetch_max(position, Ordering::AcqRel);
         if let Some(bell) = self.ring.waiting_sender() {
             (self.call)(bell);

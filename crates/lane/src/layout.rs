@@ -57,7 +57,9 @@ impl Shape {
         self.bytes as usize / 4
     }
 
-    pub(crate) const fn slots(self) -> u32 {
+    /// How many slots: the most messages that are in a lane at once.
+    #[must_use]
+    pub const fn slots(self) -> u32 {
         self.slots
     }
 

@@ -19,16 +19,36 @@
 //! [`LaneError::Corrupt`], never a panic or a wild read.
 //!
 //! ```
-//! use mizzen_lane::{Arrival, Region, Ring, Shape};
+//! use mizzen_lane::{Arrival, Ring, Shape};
 //!
-//! let shape = Shape::new(64, 4096);
-//! let ring = Ring::new(Region::heap(shape.sender_bytes()), Region::heap(Shape::RECEIVER_BYTES), shape).unwrap();
-//! let (mut producer, mut consumer) = (ring.clone().producer(), ring.consumer());
+//! let (mut producer, mut consumer) = Ring::heap(Shape::new(64, 4096)).ends();
 //! producer.try_short(7, b"hello").unwrap();
 //! match consumer.poll().unwrap() {
 //!     Some(Arrival::Short(message)) => assert_eq!((message.tag, message.bytes()), (7, &b"hello"[..])),
 //!     other => panic!("{other:?}"),
 //! }
+//! ```
+//!
+//! A lane has one sending end. A [`Ring`] cannot be copied, and what makes an end of it takes it:
+//!
+//! ```compile_fail,E0599
+//! # use mizzen_lane::{Ring, Shape};
+//! let ring = Ring::heap(Shape::new(64, 4096));
+//! let (one, another) = (ring.clone().producer(), ring.producer());
+//! ```
+//!
+//! Rings over the same memory, and copies outside a lane, need a promise that the compiler cannot check:
+//!
+//! ```compile_fail,E0133
+//! # use mizzen_lane::{Region, Ring, Shape};
+//! let shape = Shape::new(64, 4096);
+//! let (sender, receiver) = (Region::heap(shape.sender_bytes()), Region::heap(Shape::RECEIVER_BYTES));
+//! let ring = Ring::new(sender.clone(), receiver.clone(), shape);
+//! ```
+//!
+//! ```compile_fail,E0133
+//! # use mizzen_lane::Region;
+//! Region::heap(64).copy_in(0, b"any thread may be doing the same");
 //! ```
 
 mod consumer;
@@ -47,7 +67,7 @@ pub use layout::{SHORT_MAX, SHORT_WORDS, Shape};
 pub use producer::Producer;
 pub use region::Region;
 pub use returns::Returns;
-pub use ring::{LaneError, Parts, Refused, Ring};
+pub use ring::{LaneError, Parts, Refused, Ring, Room};
 pub use shared::{Published, SharedProducer};
 pub use signal::{Bell, Call, Watch, call_after_publish, call_quietly};
 #[cfg(feature = "steps")]

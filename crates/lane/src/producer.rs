@@ -1,5 +1,7 @@
 //! The sending end of a lane for one thread: no lock, no atomic read-modify-write.
+#![allow(unsafe_code)]
 
+use crate::consumer::Consumer;
 use crate::layout::{Control, Kind, SHORT_MAX};
 use crate::ring::{Parts, Refused, Ring, place};
 
@@ -21,14 +23,39 @@ pub struct Producer {
 
 impl Ring {
     /// The sending end for one thread.
+    ///
+    /// # Panics
+    ///
+    /// If the sender's memory is read-only.
     #[must_use]
     pub fn producer(self) -> Producer {
         Producer::new(self)
+    }
+
+    /// Both ends, for senders that do not sleep when the lane is full.
+    ///
+    /// # Panics
+    ///
+    /// As [`ends_calling`](Self::ends_calling).
+    #[must_use]
+    pub fn ends(self) -> (Producer, Consumer) {
+        self.ends_calling(|_| ())
+    }
+
+    /// Both ends. `call` raises and wakes the bell of a sender that waits for room.
+    ///
+    /// # Panics
+    ///
+    /// If the memory is read-only.
+    #[must_use]
+    pub fn ends_calling(self, call: impl Fn(u32) + Send + Sync + 'static) -> (Producer, Consumer) {
+        (self.another().producer(), self.consumer_calling(call))
     }
 }
 
 impl Producer {
     pub(crate) fn new(ring: Ring) -> Self {
+        ring.sender.assert_writable();
         let byte_ends = vec![0; ring.shape.slots() as usize].into();
         Self {
             ring,
@@ -74,7 +101,8 @@ impl Producer {
                 self.place(len as u32).ok_or(Refused::Full)?
             }
         };
-        self.ring.write_bytes(extent.offset, parts);
+        // SAFETY: this is the one sending end, and `place` found the bytes free: the receiver released what was there.
+        unsafe { self.ring.write_bytes(extent, parts) };
         self.byte_head = byte_head;
         self.publish(
             Control {

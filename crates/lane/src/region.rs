@@ -1,8 +1,9 @@
 //! A piece of memory that a lane lives in: heap memory, or a mapping shared with another process.
 //!
-//! All of this crate's unsafe code is here. Two views of a region are given: atomic words, and byte copies.
-//! The lane's protocol orders the copies: a byte is written before the control word that announces it is
-//! stored with release, and read after that word was loaded with acquire.
+//! Two views of a region are given: atomic words, and byte copies. Anyone may use the words of memory that this
+//! process may write, and read those of memory that it may not. The copies are `unsafe`: the lane's protocol orders them
+//! (a byte is written before the control word that announces it is stored with release, and read after that
+//! word was loaded with acquire), and who copies outside a lane must have an order of their own.
 //!
 //! A process that breaks the protocol may change bytes while they are read. Words are read atomically, so
 //! that is harmless for them; a byte copy then yields other bytes, which the reader treats as foreign
@@ -17,7 +18,7 @@ pub use model::Region;
 #[cfg(not(loom))]
 mod memory {
     use crate::layout::LINE;
-    use crate::sync::{Arc, AtomicU32, AtomicU64};
+    use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
     use core::any::Any;
     use core::fmt;
     use core::ptr::NonNull;
@@ -31,11 +32,20 @@ mod memory {
     pub struct Region {
         base: NonNull<u8>,
         len: usize,
+        access: Access,
         _keep: Arc<dyn Any + Send + Sync>,
     }
 
+    /// What may be done with the memory.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Access {
+        ReadWrite,
+        /// A store would be a fault.
+        ReadOnly,
+    }
+
     // SAFETY: a region is a pointer into memory that `_keep`, itself Send and Sync, keeps alive; all access
-    // is by atomics or by byte copies whose order the lane's protocol establishes between threads.
+    // is by atomics or by byte copies, for whose order their callers answer.
     unsafe impl Send for Region {}
     // SAFETY: as above; no method gives out a reference to non-atomic memory.
     unsafe impl Sync for Region {}
@@ -59,6 +69,7 @@ mod memory {
             Self {
                 base,
                 len,
+                access: Access::ReadWrite,
                 _keep: Arc::new(Heap { base, layout }),
             }
         }
@@ -67,8 +78,8 @@ mod memory {
         ///
         /// # Safety
         ///
-        /// `base` is aligned to 64 bytes; `len` bytes from it stay readable while `keep` lives, and are
-        /// also writable if a method that stores is ever called. Nobody holds a Rust reference to them.
+        /// `base` is aligned to 64 bytes; `len` bytes from it stay readable and writable while `keep` lives. Nobody holds
+        /// a Rust reference to them.
         ///
         /// # Panics
         ///
@@ -86,7 +97,32 @@ mod memory {
             Self {
                 base,
                 len,
+                access: Access::ReadWrite,
                 _keep: keep,
+            }
+        }
+
+        /// As [`from_raw`](Self::from_raw), for memory that only others write: whatever would store to it panics instead.
+        ///
+        /// # Safety
+        ///
+        /// As [`from_raw`](Self::from_raw), but the bytes need not be writable.
+        ///
+        /// # Panics
+        ///
+        /// If `base` is not aligned.
+        #[must_use]
+        pub unsafe fn from_raw_read_only(
+            base: NonNull<u8>,
+            len: usize,
+            keep: Arc<dyn Any + Send + Sync>,
+        ) -> Self {
+            // SAFETY: as the caller promised, except that the bytes may not be writable: nothing stores to them, because
+            // every way to do so asks `access` first.
+            let region = unsafe { Self::from_raw(base, len, keep) };
+            Self {
+                access: Access::ReadOnly,
+                ..region
             }
         }
 
@@ -106,6 +142,7 @@ mod memory {
             Self {
                 base,
                 len,
+                access: self.access,
                 _keep: Arc::clone(&self._keep),
             }
         }
@@ -123,21 +160,55 @@ mod memory {
             self.base
         }
 
-        /// The 8-byte word at word index `index`.
+        /// Whether this process may store to the memory.
+        #[inline]
+        #[must_use]
+        pub fn is_writable(&self) -> bool {
+            self.access == Access::ReadWrite
+        }
+
+        /// The 8-byte word at word index `index`, to be loaded and stored.
+        ///
+        /// # Panics
+        ///
+        /// If the index lies outside, or the memory is read-only: see [`load`](Self::load).
+        #[inline]
+        #[must_use]
+        pub fn word(&self, index: usize) -> &AtomicU64 {
+            self.assert_writable();
+            self.word_unchecked(index)
+        }
+
+        /// Loads the 8-byte word at word index `index`.
         ///
         /// # Panics
         ///
         /// If the index lies outside.
         #[inline]
         #[must_use]
-        pub fn word(&self, index: usize) -> &AtomicU64 {
+        pub fn load(&self, index: usize, ordering: Ordering) -> u64 {
+            self.word_unchecked(index).load(ordering)
+        }
+
+        /// As `word`, for the parts of this crate that asked whether the memory is writable when they were made, and for
+        /// loads.
+        #[inline]
+        pub(crate) fn word_unchecked(&self, index: usize) -> &AtomicU64 {
             assert!(index < self.len / 8);
             // SAFETY: the index was checked, the base is aligned to 64, the memory lives as long as `self`,
             // and all access to words is atomic.
             unsafe { self.base.cast::<AtomicU64>().add(index).as_ref() }
         }
 
-        /// The eight words of line number `line`.
+        #[inline]
+        pub(crate) fn assert_writable(&self) {
+            assert!(
+                self.is_writable(),
+                "this memory is read-only: it belongs to a peer, and can only be loaded from"
+            );
+        }
+
+        /// The eight words of line number `line`. For stores as in `word_unchecked`.
         #[inline]
         pub(crate) fn line(&self, line: usize) -> &[AtomicU64; 8] {
             assert!(line < self.len / LINE);
@@ -162,14 +233,21 @@ mod memory {
             }
         }
 
-        /// The 4-byte word at 4-byte index `index`.
+        /// The 4-byte word at 4-byte index `index`, to be loaded and stored.
         ///
         /// # Panics
         ///
-        /// If the index lies outside.
+        /// If the index lies outside, or the memory is read-only.
         #[inline]
         #[must_use]
         pub fn word32(&self, index: usize) -> &AtomicU32 {
+            self.assert_writable();
+            self.word32_unchecked(index)
+        }
+
+        /// As `word_unchecked`, for 4 bytes.
+        #[inline]
+        pub(crate) fn word32_unchecked(&self, index: usize) -> &AtomicU32 {
             assert!(index < self.len / 4);
             // SAFETY: as in `word`.
             unsafe { self.base.cast::<AtomicU32>().add(index).as_ref() }
@@ -177,27 +255,38 @@ mod memory {
 
         /// Copies `source` into the region at `offset`.
         ///
+        /// # Safety
+        ///
+        /// No other thread of this process accesses these bytes meanwhile. (Other processes may: whoever shares the memory
+        /// with them treats what it reads as foreign.)
+        ///
         /// # Panics
         ///
-        /// If it does not fit.
+        /// If it does not fit, or the memory is read-only.
         #[inline]
-        pub fn copy_in(&self, offset: usize, source: &[u8]) {
+        pub unsafe fn copy_in(&self, offset: usize, source: &[u8]) {
+            self.assert_writable();
             assert!(
                 offset <= self.len && source.len() <= self.len - offset,
                 "copy lies inside"
             );
             // SAFETY: the range was checked; `source` is a Rust reference, so it does not overlap memory that
-            // nobody may hold references to.
+            // nobody may hold references to; nobody else accesses the bytes, as the caller promised.
             unsafe { copy_for_another_core(self.base.add(offset), source) }
         }
 
         /// Copies from the region at `offset` into `target`.
         ///
+        /// # Safety
+        ///
+        /// No other thread of this process writes these bytes meanwhile. (Other processes may: as in
+        /// [`copy_in`](Self::copy_in).)
+        ///
         /// # Panics
         ///
         /// If it reaches beyond the region.
         #[inline]
-        pub fn copy_out(&self, offset: usize, target: &mut [u8]) {
+        pub unsafe fn copy_out(&self, offset: usize, target: &mut [u8]) {
             assert!(
                 offset <= self.len && target.len() <= self.len - offset,
                 "copy lies inside"
@@ -270,7 +359,7 @@ mod memory {
     reason = "the methods are documented where they are real"
 )]
 mod model {
-    use crate::sync::{Arc, AtomicU32, AtomicU64};
+    use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
     use loom::cell::UnsafeCell;
 
     /// The region of a loom model: words and bytes are separate, so that loom can follow each of them.
@@ -304,8 +393,18 @@ mod model {
             self.0.bytes.len()
         }
 
+        pub(crate) fn assert_writable(&self) {}
+
         pub fn word(&self, index: usize) -> &AtomicU64 {
             &self.0.lines[index / 8][index % 8]
+        }
+
+        pub fn load(&self, index: usize, ordering: Ordering) -> u64 {
+            self.word(index).load(ordering)
+        }
+
+        pub(crate) fn word_unchecked(&self, index: usize) -> &AtomicU64 {
+            self.word(index)
         }
 
         pub(crate) fn line(&self, line: usize) -> &[AtomicU64; 8] {
@@ -313,7 +412,6 @@ mod model {
         }
 
         pub(crate) fn copy_from_line(&self, line: usize, first: usize, target: &mut [u8]) {
-            use crate::sync::Ordering;
             for (bytes, word) in target.chunks_mut(8).zip(&self.0.lines[line][first..]) {
                 let word = word.load(Ordering::Relaxed).to_ne_bytes();
                 bytes.copy_from_slice(&word[..bytes.len()]);
@@ -324,14 +422,18 @@ mod model {
             &self.0.halves[index]
         }
 
-        pub fn copy_in(&self, offset: usize, source: &[u8]) {
+        pub(crate) fn word32_unchecked(&self, index: usize) -> &AtomicU32 {
+            self.word32(index)
+        }
+
+        pub unsafe fn copy_in(&self, offset: usize, source: &[u8]) {
             for (cell, byte) in self.0.bytes[offset..].iter().zip(source) {
                 // SAFETY: loom reports an access that is not ordered.
                 cell.with_mut(|cell| unsafe { *cell = *byte });
             }
         }
 
-        pub fn copy_out(&self, offset: usize, target: &mut [u8]) {
+        pub unsafe fn copy_out(&self, offset: usize, target: &mut [u8]) {
             for (cell, byte) in self.0.bytes[offset..].iter().zip(target) {
                 // SAFETY: loom reports an access that is not ordered.
                 cell.with(|cell| unsafe { *byte = *cell });

@@ -37,6 +37,10 @@ impl Returns {
 
     /// Gives `buffer` back, which was lent as loan number `loan` (counted from 1). The borrower must not touch the
     /// buffer afterwards. A number beyond the table is ignored: it came from a peer and was never valid.
+    ///
+    /// # Panics
+    ///
+    /// If the table is in read-only memory: the lender's view of it.
     pub fn give_back(&self, buffer: u32, loan: u64) {
         if (buffer as usize) < self.buffers {
             // Release pairs with the acquire in `is_back`: the borrower's reads are over. A plain store: a buffer is lent
@@ -51,6 +55,6 @@ impl Returns {
     #[must_use]
     pub fn is_back(&self, buffer: u32, loan: u64) -> bool {
         (buffer as usize) < self.buffers
-            && self.table.word(buffer as usize).load(Ordering::Acquire) == loan
+            && self.table.load(buffer as usize, Ordering::Acquire) == loan
     }
 }

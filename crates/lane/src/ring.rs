@@ -1,4 +1,5 @@
 //! The two regions of a lane with their shape, and what both kinds of sender do with them.
+#![allow(unsafe_code)]
 
 use crate::layout::{Control, Extent, Kind, SHORT_WORDS, Shape};
 use crate::region::Region;
@@ -62,9 +63,10 @@ impl<T: AsRef<[u8]>, const N: usize> Parts for [T; N] {
     }
 }
 
-/// The memory of one lane. Make one [`Producer`](crate::Producer) or [`SharedProducer`](crate::SharedProducer) and one
-/// [`Consumer`](crate::Consumer) of it.
-#[derive(Clone, Debug)]
+/// The memory of one lane, as one or both of its ends see it. It turns into a [`Producer`](crate::Producer) or a
+/// [`SharedProducer`](crate::SharedProducer), a [`Consumer`](crate::Consumer), or one of each: a lane with two sending ends
+/// would write the same bytes from two threads.
+#[derive(Debug)]
 pub struct Ring {
     pub(crate) sender: Region,
     pub(crate) receiver: Region,
@@ -72,12 +74,20 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A lane in the given memory, which must be zeroed when the lane is new.
+    /// A lane in the given memory, which must be zeroed when the lane is new. For ends in different processes, where each
+    /// makes a ring of its own; [`Ring::heap`] is for both ends in one.
     ///
     /// # Errors
     ///
     /// [`LaneError::TooSmall`] if a region does not hold the shape.
-    pub fn new(sender: Region, receiver: Region, shape: Shape) -> Result<Self, LaneError> {
+    ///
+    /// # Safety
+    ///
+    /// Among all ends that this process ever makes in `sender`, at most one sends and at most one receives, and among those
+    /// that live at once, at most one uses `receiver` for each direction. While an end of the lane lives, nothing else in
+    /// this process stores to either region, except in a thread that uses the lane itself and not during its calls.
+    /// Nothing need be promised of other processes.
+    pub unsafe fn new(sender: Region, receiver: Region, shape: Shape) -> Result<Self, LaneError> {
         if sender.len() < shape.sender_bytes() || receiver.len() < Shape::RECEIVER_BYTES {
             return Err(LaneError::TooSmall);
         }
@@ -99,16 +109,20 @@ impl Ring {
         }
     }
 
-    /// The memory that the sender writes.
+    /// The memory that the sender writes: for tests of what a sender may do to it.
+    #[doc(hidden)]
     #[must_use]
     pub fn sender_memory(&self) -> &Region {
         &self.sender
     }
 
-    /// The memory that the receiver writes.
-    #[must_use]
-    pub fn receiver_memory(&self) -> &Region {
-        &self.receiver
+    /// The same lane once more, for another part of the same end or for its other end.
+    pub(crate) fn another(&self) -> Self {
+        Self {
+            sender: self.sender.clone(),
+            receiver: self.receiver.clone(),
+            shape: self.shape,
+        }
     }
 
     /// The longest eager message of this lane.
@@ -117,23 +131,20 @@ impl Ring {
         self.shape.eager_max()
     }
 
-    /// Sender: the receiver shall call `bell` when there is room. Try again after this, before sleeping.
-    pub fn wait_for_room(&self, bell: u32) {
-        self.sender.word32(0).store(bell + 1, Ordering::Relaxed);
-        // Pairs with the fence in `waiting_sender`.
-        fence(Ordering::SeqCst);
-    }
-
-    /// Sender: the receiver need not call any more.
-    pub fn stop_waiting_for_room(&self) {
-        self.sender.word32(0).store(0, Ordering::Relaxed);
+    /// The word by which the sender says that it waits for room.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        Room(self.sender.clone())
     }
 
     /// Receiver, after telling its position: the bell of a sender that waits for room.
     pub(crate) fn waiting_sender(&self) -> Option<u32> {
-        // Pairs with the fence in `wait_for_room`.
+        // Pairs with the fence in `Room::wait`.
         fence(Ordering::SeqCst);
-        self.sender.word32(0).load(Ordering::Relaxed).checked_sub(1)
+        self.sender
+            .word32_unchecked(0)
+            .load(Ordering::Relaxed)
+            .checked_sub(1)
     }
 
     /// Whether the slot at `position` is announced.
@@ -148,7 +159,7 @@ impl Ring {
     #[inline]
     pub(crate) fn released(&self, head: u32) -> Result<u32, Refused> {
         // Acquire pairs with the receiver's release in `Holds::publish`: its reads of the slots are over.
-        let released = self.receiver.word(0).load(Ordering::Acquire) as u32;
+        let released = self.receiver.load(0, Ordering::Acquire) as u32;
         if head.wrapping_sub(released) > self.shape.slots() {
             Err(Refused::Corrupt)
         } else {
@@ -159,7 +170,7 @@ impl Ring {
     /// As `released`, for a `head` that another sender and the receiver may have passed: then `None`.
     #[inline]
     pub(crate) fn released_unless_stale(&self, head: u32) -> Result<Option<u32>, Refused> {
-        let released = self.receiver.word(0).load(Ordering::Acquire) as u32;
+        let released = self.receiver.load(0, Ordering::Acquire) as u32;
         let behind = head.wrapping_sub(released);
         if behind <= self.shape.slots() {
             return Ok(Some(released));
@@ -230,16 +241,49 @@ impl Ring {
         step("lane.publish.after");
     }
 
-    /// Copies `parts` to `offset` in the byte ring, one after the other. Parts that are longer than they said
-    /// may overwrite this sender's own later messages, never other memory.
-    pub(crate) fn write_bytes(&self, offset: u32, parts: impl Parts) {
+    /// Copies `parts` into the byte ring, one after the other. What is longer than the parts said does not fit into
+    /// `extent`, and is left out.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the bytes of `extent` to itself, among the threads of this process.
+    pub(crate) unsafe fn write_bytes(&self, extent: Extent, parts: impl Parts) {
         step("lane.bytes.before");
-        let mut at = self.shape.bytes_offset() + offset as usize;
+        let mut at = self.shape.bytes_offset() + extent.offset as usize;
+        let end = at + extent.len as usize;
         parts.each(|part| {
-            self.sender.copy_in(at, part);
+            let part = &part[..part.len().min(end - at)];
+            // SAFETY: this is inside `extent`, as the caller promised of it.
+            unsafe { self.sender.copy_in(at, part) };
             at += part.len();
         });
         step("lane.bytes.after");
+    }
+}
+
+/// The word by which the sender of a lane says that it waits for room.
+#[derive(Clone, Debug)]
+pub struct Room(Region);
+
+impl Room {
+    /// Sender: the receiver shall call `bell` when there is room. Try again after this, before sleeping.
+    ///
+    /// # Panics
+    ///
+    /// If this is the receiver's view of the lane.
+    pub fn wait(&self, bell: u32) {
+        self.0.word32(0).store(bell + 1, Ordering::Relaxed);
+        // Pairs with the fence in `Ring::waiting_sender`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Sender: the receiver need not call any more.
+    ///
+    /// # Panics
+    ///
+    /// If this is the receiver's view of the lane.
+    pub fn stop_waiting(&self) {
+        self.0.word32(0).store(0, Ordering::Relaxed);
     }
 }
 

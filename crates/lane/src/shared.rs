@@ -3,7 +3,9 @@
 //! A thread claims a slot, and bytes if it needs them, by one compare-and-swap on a private word; it
 //! then writes and announces its slot as a single sender would. The receiver takes slots in the order in which they
 //! were claimed, so a slot that is announced late holds back those behind it: see [`Published::following`].
+#![allow(unsafe_code)]
 
+use crate::consumer::Consumer;
 use crate::layout::{Control, Extent, Kind, SHORT_WORDS};
 use crate::ring::{Parts, Refused, Ring, place};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
@@ -11,7 +13,7 @@ use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
 /// The sending end of a lane, shared by threads of one process.
 ///
 /// The first payload word of every slot is the caller's address word `to`.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct SharedProducer {
     ring: Ring,
     claims: Arc<Claims>,
@@ -37,9 +39,39 @@ pub struct Published<'a> {
 
 impl Ring {
     /// The sending end for many threads of a process.
+    ///
+    /// # Panics
+    ///
+    /// If the sender's memory is read-only.
     #[must_use]
     pub fn shared_producer(self) -> SharedProducer {
         SharedProducer::new(self)
+    }
+
+    /// As [`ends_calling`](Self::ends_calling), with a sending end for many threads of a process.
+    ///
+    /// # Panics
+    ///
+    /// If the memory is read-only.
+    #[must_use]
+    pub fn shared_ends_calling(
+        self,
+        call: impl Fn(u32) + Send + Sync + 'static,
+    ) -> (SharedProducer, Consumer) {
+        (
+            self.another().shared_producer(),
+            self.consumer_calling(call),
+        )
+    }
+}
+
+impl Clone for SharedProducer {
+    fn clone(&self) -> Self {
+        Self {
+            // Not a second sending end: both claim their slots in `claims`.
+            ring: self.ring.another(),
+            claims: Arc::clone(&self.claims),
+        }
     }
 }
 
@@ -48,6 +80,7 @@ impl SharedProducer {
     pub const SHORT_MAX: usize = 48;
 
     pub(crate) fn new(ring: Ring) -> Self {
+        ring.sender.assert_writable();
         let byte_ends = (0..ring.shape.slots()).map(|_| AtomicU32::new(0)).collect();
         Self {
             ring,
@@ -89,7 +122,9 @@ impl SharedProducer {
             return Err(Refused::TooLong);
         }
         let (position, extent) = self.claim(Some(len as u32))?;
-        self.ring.write_bytes(extent.offset, parts);
+        // SAFETY: this is the one sending end, and the claim gave these bytes to this thread alone: the receiver released what
+        // was there.
+        unsafe { self.ring.write_bytes(extent, parts) };
         let control = Control {
             kind: Kind::Eager,
             len: 0,

@@ -74,7 +74,7 @@ impl Watch {
 
     /// Receiver: from now on senders must raise `bell`. Look for messages after this, before sleeping.
     pub fn announce_sleep(&self, bell: u32) {
-        self.word().store(bell + 1, Ordering::Relaxed);
+        self.own_word().store(bell + 1, Ordering::Relaxed);
         // Pairs with the fence in `call_after_publish`.
         fence(Ordering::SeqCst);
         if let Some(everywhere) = self.everywhere {
@@ -90,27 +90,32 @@ impl Watch {
         } else {
             AWAKE
         };
-        self.word().store(awake, Ordering::Relaxed);
+        self.own_word().store(awake, Ordering::Relaxed);
     }
 
     /// Receiver: nobody will read any more.
     pub fn announce_closed(&self) {
-        self.word().store(CLOSED, Ordering::Release);
+        self.own_word().store(CLOSED, Ordering::Release);
     }
 
     /// What the watch says now.
     #[inline]
     #[must_use]
     pub fn call(&self) -> Call {
-        match self.word().load(Ordering::Acquire) {
+        match self
+            .region
+            .word32_unchecked(self.index)
+            .load(Ordering::Acquire)
+        {
             AWAKE | QUIET => Call::Awake,
             CLOSED => Call::Closed,
             bell => Call::Bell(bell - 1),
         }
     }
 
+    /// The word as its owner sees it: a sender's view of it is read-only.
     #[inline]
-    fn word(&self) -> &AtomicU32 {
+    fn own_word(&self) -> &AtomicU32 {
         self.region.word32(self.index)
     }
 }
@@ -130,7 +135,12 @@ pub fn call_after_publish(watch: &Watch) -> Call {
 pub fn call_quietly(watch: &Watch) -> Call {
     if watch.everywhere.is_some() {
         light_fence();
-        if watch.word().load(Ordering::Relaxed) == QUIET {
+        if watch
+            .region
+            .word32_unchecked(watch.index)
+            .load(Ordering::Relaxed)
+            == QUIET
+        {
             return Call::Awake;
         }
     }

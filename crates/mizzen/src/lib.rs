@@ -34,14 +34,20 @@ pub use deck::Deck;
 pub use local::local;
 #[doc(hidden)]
 pub use local::local_over_tcp;
+#[cfg(feature = "crash-points")]
+#[doc(hidden)]
+pub use mizzen_core::crash;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub use mizzen_core::fuzzing;
+#[doc(hidden)]
+pub use mizzen_core::wait;
 pub use mizzen_core::{
     ArenaError, BindError, Borrowed, Departure, Error, ErrorScope, FetchError, Gone, Incarnation,
     Incoming, JoinError, Later, Lent, Mailbox, MailboxError, MailboxRef, Message, Pending, Plain,
     PostError, ProcessId, Rank, ReachError, Result, RetrieveError, Scope, Semaphore, Sender,
     ServiceError, Task, UnpackError, zerocopy,
 };
-#[doc(hidden)]
-pub use mizzen_core::{crash, fuzzing, wait};
 pub use mobile::{Journey, JourneyError, Mobile, Step};
 pub use pool::{Outcome, Pool, PoolError, Report};
 pub use rpc::{Call, CallError, Client, Reply, Request, Service, is_cancelled};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mizzen_lane::Region;
 
-use crate::{Segment, View};
+use crate::{Access, Segment, View};
 
 /// The whole segment as a region, which keeps the segment alive.
 #[must_use]
@@ -16,12 +16,15 @@ pub fn region_of_segment(segment: &Arc<Segment>) -> Region {
     unsafe { Region::from_raw(segment.as_ptr(), segment.len(), keep) }
 }
 
-/// The whole view as a region, which keeps the view alive. Storing to a region of a read-only view is a fault.
+/// The whole view as a region, which keeps the view alive. What stores to the region of a read-only view panics.
 #[must_use]
 pub fn region_of_view(view: View) -> Region {
     let (base, len) = (view.as_ptr(), view.len());
-    // SAFETY: the mapping is aligned to a page, readable, and lives as long as the view, which the region keeps; its
-    // address does not change when the view is moved. Callers store only to views attached for writing: the
-    // receiver's view of a lane is never stored to, by the lane's layout.
-    unsafe { Region::from_raw(base, len, Arc::new(view)) }
+    match view.access() {
+        // SAFETY: the mapping is aligned to a page, readable, and lives as long as the view, which the region keeps; its
+        // address does not change when the view is moved.
+        Access::ReadOnly => unsafe { Region::from_raw_read_only(base, len, Arc::new(view)) },
+        // SAFETY: the same, and it is writable.
+        Access::ReadWrite => unsafe { Region::from_raw(base, len, Arc::new(view)) },
+    }
 }

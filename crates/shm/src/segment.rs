@@ -5,12 +5,15 @@
 //!
 //! | promise | kept by | without it |
 //! | --- | --- | --- |
-//! | the memory exists | `fallocate` | SIGBUS later, instead of an error now |
+//! | the memory exists | `fallocate`, then no seal lets a page go | SIGBUS later, instead of an error now |
 //! | it never gets smaller or larger | `F_SEAL_SHRINK`, `F_SEAL_GROW` | SIGBUS in whoever maps it |
 //! | only its maker writes | `F_SEAL_FUTURE_WRITE`, after the maker mapped it | a reader could damage data of others |
 //! | none of this changes | `F_SEAL_SEAL` | |
 //!
-//! [`View::attach`] checks all of them before it maps anything.
+//! [`View::attach`] checks all of them before it maps anything. That the memory exists it sees by the blocks that the
+//! kernel counts for the file: `fallocate` by the reader instead would be charged to the wrong process, and is forbidden
+//! where only the maker writes. A page that is missing after all, in a segment that every peer may write and punch holes
+//! into, is filled with zeros by the kernel when it is touched, as long as the host has memory.
 
 #![allow(unsafe_code)]
 
@@ -167,6 +170,12 @@ impl View {
                 actual,
             });
         }
+        let present = u64::try_from(stat.st_blocks)
+            .unwrap_or(0)
+            .saturating_mul(BLOCK);
+        if present < actual {
+            return Err(AttachError::Sparse { present, bytes });
+        }
         let mapping = Mapping::new(fd.as_fd(), bytes, access, fault).map_err(AttachError::Os)?;
         Ok(Self { mapping, access })
     }
@@ -252,6 +261,14 @@ pub enum AttachError {
         expected: usize,
         /// What it has.
         actual: u64,
+    },
+    /// Some of the memory was never allocated: to touch it would be a fault if the host had no memory left.
+    #[error("the segment has memory for {present} of its {bytes} bytes only")]
+    Sparse {
+        /// Bytes that have memory.
+        present: u64,
+        /// What was agreed upon.
+        bytes: usize,
     },
     /// The size agreed upon is nothing, or more than [`MAX_SEGMENT`].
     #[error("a segment has 1 to {MAX_SEGMENT} bytes, not {bytes}")]
@@ -365,6 +382,9 @@ const OPEN_SEALS: SealFlags = SealFlags::SHRINK
     .union(SealFlags::GROW)
     .union(SealFlags::SEAL);
 const PRIVATE_SEALS: SealFlags = OPEN_SEALS.union(SealFlags::FUTURE_WRITE);
+
+/// Bytes of a block as `fstat` counts them.
+const BLOCK: u64 = 512;
 
 /// `TMPFS_MAGIC` of `linux/magic.h`. A memfd of huge pages lives on another file system and is not taken.
 const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
@@ -506,6 +526,24 @@ mod tests {
                 View::attach(passed(&segment), wrong, Access::ReadOnly, Fault::Now).unwrap_err();
             assert!(matches!(error, AttachError::Limit { .. }), "{error}");
         }
+    }
+
+    #[test]
+    fn a_segment_whose_pages_do_not_exist_is_refused() {
+        let error = refused(raw_memfd(BYTES, PRIVATE_SEALS));
+        assert!(error.to_string().contains("0 of its 12288"), "{error}");
+        let fd = memfd("test").unwrap();
+        rustix::fs::ftruncate(&fd, BYTES as u64).unwrap();
+        rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, 8192).unwrap();
+        rustix::fs::fcntl_add_seals(&fd, PRIVATE_SEALS).unwrap();
+        let error = refused(fd);
+        assert!(error.to_string().contains("8192 of its 12288"), "{error}");
+    }
+
+    #[test]
+    fn pages_that_nobody_has_touched_exist() {
+        let segment = Segment::create("test", BYTES, Fault::OnTouch).unwrap();
+        View::attach(passed(&segment), BYTES, Access::ReadOnly, Fault::OnTouch).unwrap();
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! The lane suite over shared memory: each side sees the other's segment through a read-only mapping of its own.
+#![allow(unsafe_code)]
 
 use std::sync::Arc;
 
@@ -8,14 +9,17 @@ use mizzen_shm::{Access, Fault, Segment, View, region_of_segment, region_of_view
 #[path = "../../lane/tests/suite/mod.rs"]
 mod suite;
 
-/// A fresh lane: sender's and receiver's view of the same memory.
-fn lane(shape: Shape) -> (Ring, Ring) {
+/// A fresh lane: sender's and receiver's view of the same memory, and that memory.
+fn lane_and_memory(shape: Shape) -> (Ring, Ring, Region, Region) {
     let (senders, seen_by_receiver) = segment(shape.sender_bytes());
     let (receivers, seen_by_sender) = segment(Shape::RECEIVER_BYTES);
     let fits = "the segments have the size of the shape";
-    let sender = Ring::new(senders, seen_by_sender, shape).expect(fits);
-    let receiver = Ring::new(seen_by_receiver, receivers, shape).expect(fits);
-    (sender, receiver)
+    // SAFETY: the suite makes one sending end of the first and one receiving end of the second, and writes into their
+    // memory only where one thread has all of it.
+    let sender = unsafe { Ring::new(senders.clone(), seen_by_sender, shape) }.expect(fits);
+    // SAFETY: as above.
+    let receiver = unsafe { Ring::new(seen_by_receiver, receivers.clone(), shape) }.expect(fits);
+    (sender, receiver, senders, receivers)
 }
 
 /// A segment as its maker sees it, and as a peer does.

@@ -1,4 +1,5 @@
 //! The memory of a lane, written by a hostile peer before, between and during the reads of the other side.
+#![allow(unsafe_code)]
 
 use mizzen_lane::{
     Arrival, Bell, Consumer, Eager, Producer, Region, Returns, Ring, Shape, SharedProducer, Watch,
@@ -43,7 +44,8 @@ impl Bench {
         let region = || Region::heap(SHAPE.sender_bytes());
         let line = || Region::heap(Shape::RECEIVER_BYTES);
         let ring = |memory: &Region, line: &Region| {
-            Ring::new(memory.clone(), line.clone(), SHAPE).expect("large enough")
+            // SAFETY: one end is made of each. The hostile peer writes in the same thread.
+            unsafe { Ring::new(memory.clone(), line.clone(), SHAPE) }.expect("large enough")
         };
         let (memory, released, shared_released) = (region(), line(), line());
         Self {
@@ -151,8 +153,8 @@ impl Bench {
             | u64::from(len) << 40
             | u64::from(tag) << 48;
         let extent = u64::from(tape.half()) | u64::from(tape.half()) << 32;
-        self.memory.copy_in(line + 8, &extent.to_ne_bytes());
-        self.memory.copy_in(line + 56, &control.to_ne_bytes());
+        write_at(&self.memory, line + 8, &extent.to_ne_bytes());
+        write_at(&self.memory, line + 56, &control.to_ne_bytes());
     }
 }
 
@@ -164,7 +166,8 @@ fn write(region: &Region, tape: &mut Tape<'_>) {
 fn write_at(region: &Region, offset: usize, bytes: &[u8]) {
     let offset = offset % region.len();
     let len = bytes.len().min(region.len() - offset);
-    region.copy_in(offset, &bytes[..len]);
+    // SAFETY: all of it is in one thread, between two accesses of the lane.
+    unsafe { region.copy_in(offset, &bytes[..len]) };
 }
 
 /// Writes that happen in the middle of a poll, at the steps that the lane names.

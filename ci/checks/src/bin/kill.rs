@@ -16,9 +16,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use fastrand::Rng;
+#[cfg(feature = "crash-points")]
+use mizzen::crash;
 use mizzen::{
     Deck, Error, Gone, Incoming, Mailbox, MailboxRef, Message, PostError, RetrieveError,
-    UnpackError, crash,
+    UnpackError,
 };
 use mizzen_checks::{Mapped, checksum, open_descriptors};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -32,6 +34,7 @@ const SCRIPT: u64 = 400;
 /// The most lives.
 const MAX_LIVES: usize = 1 << 16;
 /// Visits of each step.
+#[cfg(feature = "crash-points")]
 const VISITS: [u32; 3] = [1, 2, 17];
 
 fn main() -> anyhow::Result<()> {
@@ -76,10 +79,14 @@ impl Counts {
 }
 
 /// The steps at which life number `life` ends by itself.
+#[cfg(not(feature = "crash-points"))]
+fn plan(_life: u32) -> Option<(&'static str, u32)> {
+    None
+}
+
+/// The steps at which life number `life` ends by itself.
+#[cfg(feature = "crash-points")]
 fn plan(life: u32) -> Option<(&'static str, u32)> {
-    if cfg!(not(feature = "crash-points")) {
-        return None;
-    }
     let step = crash::POINTS.get(life as usize / VISITS.len())?;
     Some((step, VISITS[life as usize % VISITS.len()]))
 }

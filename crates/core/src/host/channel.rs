@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mizzen_lane::Ring;
 use mizzen_proto::wire::NameFrame;
-use mizzen_shm::{Access, Fault, Socket, SocketError, View, region_of_view};
+use mizzen_shm::{Access, Fault, Socket, SocketError, View};
 
 use super::packet::{LaneNumber, Packet};
 use super::pair::{MAX_LINES, Pair};
@@ -210,10 +210,7 @@ impl SocketChannel {
             Fault::Now,
         )
         .ok()?;
-        let line = self.ours.line(line)?;
-        // The line may have served another lane before.
-        line.word(0).store(0, Ordering::Release);
-        Ring::new(region_of_view(view), line, SENDER_LANE).ok()
+        self.ours.receiving_end(view, line)
     }
 
     pub(super) fn handle_lane_opened(&self, lane: LaneNumber, line: u32) {
@@ -351,19 +348,19 @@ impl Channel for Arc<SocketChannel> {
         let rank = peer.peer.rank;
         let opened = answer.and_then(|answer| match answer {
             Answer::Opened { line } => {
-                let line = self.theirs.get().and_then(|theirs| theirs.line(line));
-                let line = line.ok_or_else(gone)?;
-                Ring::new(memory.region.clone(), line, SENDER_LANE).map_err(|_| gone())
+                let theirs = self.theirs.get();
+                let producer = theirs.and_then(|theirs| theirs.sending_end(&memory, line));
+                producer.ok_or_else(gone)
             }
             Answer::NoMailbox => Err(PostError::Closed { rank }),
             Answer::Full => Err(PostError::Busy { rank }),
         });
         match opened {
-            Ok(ring) => {
+            Ok(producer) => {
                 let channel = Arc::clone(self);
                 let end = LaneEnd::new(move || channel.lane_done(lane));
                 Ok(OpenLane {
-                    producer: ring.producer(),
+                    producer,
                     closed,
                     _end: end,
                 })

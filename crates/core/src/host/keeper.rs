@@ -21,7 +21,7 @@ use super::pair::{Pair, hello_segments};
 use crate::bells::ring;
 use crate::crash;
 use crate::error::{Departure, Gone, JoinError, ReachError};
-use crate::link::Hangup;
+use crate::link::{Channel as _, Hangup};
 use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
 use crate::memory::{Memory, SlabId};
@@ -33,6 +33,11 @@ use crate::rank::{Incarnation, ProcessId, Rank};
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 32;
+
+/// Packets of the agent or of one peer that are handled before the other sockets are looked at again.
+const PACKETS: usize = 64;
+/// Packets of a process that is dead: all that its socket may hold.
+const LAST_PACKETS: usize = 1 << 16;
 
 /// How soon packets that a full socket did not take are tried again.
 const BACKLOG_NAP: Timespec = Timespec {
@@ -340,10 +345,10 @@ impl Rounds {
             .map_err(|error| std::io::Error::from(error).into())
     }
 
-    /// Takes what the agent said. `false` if it is gone.
+    /// Takes what the agent said, some of it at once. `false` if it is gone.
     fn hear_agent(&mut self, process: &Arc<Process>) -> bool {
         let mut buffer = [0; MAX_AGENT_PACKET];
-        loop {
+        for _ in 0..PACKETS {
             let received = match self.keeper.agent.try_recv(&mut buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => return true,
@@ -354,6 +359,7 @@ impl Rounds {
             };
             self.handle_agent(process, packet, received.fds);
         }
+        true
     }
 
     fn handle_agent(&mut self, process: &Arc<Process>, packet: ToProcess, fds: Vec<OwnedFd>) {
@@ -471,7 +477,8 @@ impl Rounds {
             return;
         };
         // What it said before it went counts.
-        let mut end = entry.hear(process, self.me);
+        let packets = if of_process { LAST_PACKETS } else { PACKETS };
+        let mut end = entry.hear(process, self.me, packets);
         if entry.link.is_some() {
             lock(&self.keeper.introductions)
                 .meeting
@@ -494,7 +501,7 @@ impl Rounds {
             .map(|(key, _)| *key);
         if let Some(key) = found {
             if let Some(entry) = self.peers.get_mut(&key) {
-                entry.hear(process, self.me);
+                entry.hear(process, self.me, LAST_PACKETS);
             }
             self.forget(process, key, how);
         }
@@ -509,6 +516,10 @@ impl Rounds {
             Departure::ConnectionLost => entry.die_or_misbehave(),
             how => how,
         };
+        if how == Departure::Misbehaved {
+            // It lives, and nobody hears it any more: it shall not wait for room in a socket that nobody reads.
+            entry.channel.cut();
+        }
         match &entry.link {
             Some(link) => process.end_link(link, how),
             None => process.peer_gone(Gone::new(entry.id, how)),
@@ -559,10 +570,10 @@ impl PeerEntry {
         }
     }
 
-    /// Takes what the peer said.
-    fn hear(&mut self, process: &Arc<Process>, me: ProcessId) -> End {
+    /// Takes what the peer said, up to so many packets. The kernel tells of the others again.
+    fn hear(&mut self, process: &Arc<Process>, me: ProcessId, packets: usize) -> End {
         let mut buffer = [0; MAX_PACKET];
-        loop {
+        for _ in 0..packets {
             let received = match self.channel.socket().try_recv(&mut buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => return End::Later,
@@ -580,6 +591,7 @@ impl PeerEntry {
                 Err(Hangup) => return End::Gone(Departure::Misbehaved),
             }
         }
+        End::Later
     }
 
     /// `Ok(false)` when the peer said goodbye.
@@ -615,9 +627,13 @@ impl PeerEntry {
             Packet::Slab { number, bytes } => {
                 let memory = fds.pop().filter(|_| fds.is_empty()).ok_or(Hangup)?;
                 let bytes = usize::try_from(bytes).map_err(|_| Hangup)?;
+                if !link.has_room_for_slab(bytes) {
+                    return Err(Hangup);
+                }
                 let view = View::attach(memory, bytes, Access::ReadOnly, Fault::Now)
                     .map_err(|_| Hangup)?;
-                link.add_slab(SlabId(number), region_of_view(view));
+                let added = link.add_slab(SlabId(number), region_of_view(view));
+                return if added { Ok(true) } else { Err(Hangup) };
             }
             Packet::SlabGone { number } => link.remove_slab(SlabId(number)),
             Packet::Name(frame) => Control::handle_name(&**process, self.id, frame),
@@ -631,8 +647,7 @@ impl PeerEntry {
     fn attach(&mut self, process: &Arc<Process>, fds: Vec<OwnedFd>) -> Result<(), Hangup> {
         let theirs = Pair::attach(fds).map_err(|_| Hangup)?.ok_or(Hangup)?;
         crash::point("attach.mapped");
-        let out = self.pair.shared_lane(&theirs.pair).map_err(|_| Hangup)?;
-        let back = theirs.pair.shared_lane(&self.pair).map_err(|_| Hangup)?;
+        let (out, back) = self.pair.shared_lanes(&theirs.pair).ok_or(Hangup)?;
         let bells = theirs.bells.clone();
         let parts = Parts {
             lane: out.shared_producer(),
@@ -653,9 +668,10 @@ impl PeerEntry {
         self.link = Some(Arc::clone(&link));
         crash::point("attach.linked");
         // The peer may have posted before we could look, and its rings found nobody who knew the lane.
-        while link.peek.is_ready() && !link.is_ended() {
-            link.pump(&process.mailboxes);
-        }
+        link.take_backlog(&process.mailboxes);
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

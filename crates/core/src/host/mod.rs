@@ -20,6 +20,7 @@ use mizzen_identity::Credentials;
 use mizzen_proto::boot::{Boot, FromProcess, MAX_PACKET, ToProcess};
 
 use self::keeper::Keeper;
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use self::packet::check as fuzz_packet;
 use crate::endpoint::Endpoint;
 use crate::error::{Departure, JoinError, ReachError};

@@ -142,6 +142,7 @@ impl<'a> Packet<'a> {
 }
 
 /// Reads a packet, and checks that one that was taken is written as it was read. For `crate::fuzzing`.
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(bytes: &[u8]) {
     if let Some(packet) = Packet::decode(bytes) {
         assert_eq!(Packet::decode(&packet.encode()), Some(packet));

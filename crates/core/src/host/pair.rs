@@ -6,14 +6,19 @@
 //! | after it | how far this side has read the other's shared lane |
 //! | after it | the other's lent buffers that this side has given back |
 //! | after it | how far this side has read each lane of the other's senders, one line each |
+//!
+//! Lanes in it are made here, and nowhere else: that each has one end on either side is what makes them safe.
+#![allow(unsafe_code)]
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use mizzen_lane::{LaneError, Region, Returns, Ring, Shape};
+use mizzen_lane::{Producer, Region, Returns, Ring, Shape};
 use mizzen_shm::{Access, AttachError, Fault, SegmentError, View, region_of_view};
 
 use crate::bells::BELL_BYTES;
-use crate::link::SHARED_LANE;
+use crate::link::{SENDER_LANE, SHARED_LANE};
 use crate::memory::{Arena, Memory, Shared};
 use crate::process::Process;
 use crate::rank::WATCH_BYTES;
@@ -31,6 +36,8 @@ const PAIR_BYTES: usize = LINES_AT + MAX_LINES as usize * Shape::RECEIVER_BYTES;
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     region: Region,
+    /// Whether the two shared lanes were made.
+    linked: Arc<AtomicBool>,
 }
 
 /// What the other side of a new link gave us.
@@ -45,12 +52,7 @@ impl Pair {
     /// A fresh segment of ours.
     pub(super) fn make(memory: Memory) -> Result<(Self, Shared), SegmentError> {
         let shared = memory.make("mizzen-pair", PAIR_BYTES)?;
-        Ok((
-            Self {
-                region: shared.region.clone(),
-            },
-            shared,
-        ))
+        Ok((Self::new(shared.region.clone()), shared))
     }
 
     /// Maps what a peer sent with its hello: its pair segment, its watches and its bells.
@@ -61,9 +63,7 @@ impl Pair {
         let read =
             |fd, bytes| View::attach(fd, bytes, Access::ReadOnly, Fault::Now).map(region_of_view);
         Ok(Some(Theirs {
-            pair: Self {
-                region: read(pair, PAIR_BYTES)?,
-            },
+            pair: Self::new(read(pair, PAIR_BYTES)?),
             watches: read(watches, WATCH_BYTES)?,
             bells: region_of_view(View::attach(
                 bells,
@@ -74,11 +74,46 @@ impl Pair {
         }))
     }
 
-    /// The lane from the side that made this segment to the side that made `receiver`.
-    pub(super) fn shared_lane(&self, receiver: &Self) -> Result<Ring, LaneError> {
-        let lane = self.region.part(LANE_AT, SHARED_LANE.sender_bytes());
-        let line = receiver.region.part(LANE_LINE_AT, Shape::RECEIVER_BYTES);
-        Ring::new(lane, line, SHARED_LANE)
+    fn new(region: Region) -> Self {
+        Self {
+            region,
+            linked: Arc::default(),
+        }
+    }
+
+    /// The shared lanes to and from the side that made `theirs`: once, `None` afterwards.
+    pub(super) fn shared_lanes(&self, theirs: &Self) -> Option<(Ring, Ring)> {
+        if self.linked.swap(true, Ordering::AcqRel) || theirs.linked.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let lane = |from: &Self, to: &Self| {
+            let lane = from.region.part(LANE_AT, SHARED_LANE.sender_bytes());
+            let line = to.region.part(LANE_LINE_AT, Shape::RECEIVER_BYTES);
+            // SAFETY: the flags above see to it that either lane is made once; these parts of the segments are used by
+            // nothing else.
+            unsafe { Ring::new(lane, line, SHARED_LANE) }.ok()
+        };
+        Some((lane(self, theirs)?, lane(theirs, self)?))
+    }
+
+    /// The end of a sender's lane in `memory`, which was made for it, to the side that made this segment, which reads it by
+    /// `line`. `None` if there is no such line.
+    pub(super) fn sending_end(&self, memory: &Shared, line: u32) -> Option<Producer> {
+        let line = self.line(line)?;
+        // SAFETY: `SocketChannel::open_lane`, which alone calls this, has just made the memory, and drops its own handle.
+        // The line is the peer's, and stored to by nobody here.
+        let ring = unsafe { Ring::new(memory.region.clone(), line, SENDER_LANE) };
+        Some(ring.ok()?.producer())
+    }
+
+    /// The lane of a sender of the other side, whose memory was just mapped, read by `line` of ours.
+    pub(super) fn receiving_end(&self, view: View, line: u32) -> Option<Ring> {
+        let line = self.line(line)?;
+        // The line may have served another lane before.
+        line.word(0).store(0, Ordering::Release);
+        // SAFETY: the view is ours alone. `SocketChannel` gives a line to another lane only when nobody uses it any more
+        // (`LineInUse`).
+        unsafe { Ring::new(region_of_view(view), line, SENDER_LANE) }.ok()
     }
 
     /// Where the side that made this segment gives buffers back.
@@ -90,7 +125,7 @@ impl Pair {
     }
 
     /// The line of a sender's lane that the side that made this segment reads.
-    pub(super) fn line(&self, line: u32) -> Option<Region> {
+    fn line(&self, line: u32) -> Option<Region> {
         let offset = LINES_AT + line as usize * Shape::RECEIVER_BYTES;
         (line < MAX_LINES).then(|| self.region.part(offset, Shape::RECEIVER_BYTES))
     }

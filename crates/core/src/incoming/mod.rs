@@ -5,6 +5,8 @@
 //! | `unpack` | the pieces, one after the other |
 //! | `coming` | what is not here yet when it is wanted |
 
+#[cfg(test)]
+mod changing;
 mod coming;
 mod unpack;
 

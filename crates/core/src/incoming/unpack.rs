@@ -309,7 +309,7 @@ impl<'m> Incoming<'m> {
         Ok(at)
     }
 
-    /// Gives the next piece's bytes to `read`.
+    /// Gives the next piece's bytes to `read`, which may check and then use them: they cannot change meanwhile.
     pub(crate) fn with_piece<T>(
         &mut self,
         read: impl FnOnce(&[u8]) -> Result<T, UnpackError>,
@@ -321,7 +321,10 @@ impl<'m> Incoming<'m> {
         match self.payload.in_place() {
             Some(bytes) => read(&bytes[at..at + len]),
             None => {
-                let mut copy = vec![0; len];
+                let mut copy = Vec::new();
+                copy.try_reserve_exact(len)
+                    .map_err(|_| UnpackError::Memory { bytes: len })?;
+                copy.resize(len, 0);
                 self.payload.copy_out(at, &mut copy);
                 read(&copy)
             }

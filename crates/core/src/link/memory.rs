@@ -25,7 +25,7 @@ use crate::message::{Flags, Payload, lent_tickets, ticket_at};
 use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, slot_of};
 
 /// Messages that a process may have posted to one mailbox without their being retrieved. Bounds the memory of a mailbox
-/// that nobody reads; large enough that a credit message is rare.
+/// that nobody reads; large enough that a credit message is rare. A peer with more of them in a mailbox's queue is cut off.
 pub(crate) const WINDOW: u32 = 256;
 
 /// Mailboxes of which there is news that a peer has no room for: one that makes us answer and never reads, far above what
@@ -35,6 +35,12 @@ const UNTOLD_MAX: usize = 1 << 16;
 /// Messages that are to be discarded and whose slab did not come yet: far above what an honest peer can cause, and one that
 /// goes beyond loses what it lent.
 const UNREAD_MAX: usize = 1 << 14;
+/// The most slabs of its arena that a peer may have shown us: twice as many as it can have blocks, because it tells of new
+/// ones before it tells that old ones are gone.
+const MAX_SLABS: usize = 2 * Arena::MAX_BLOCKS;
+/// The most bytes of them together. An arena whose every block is in a slab of small ones of its own has 8 GiB, one that
+/// keeps all large ones it may keep has 5 GiB; they count as the peer's memory, and as our addresses.
+const MAX_SLABS_BYTES: usize = 16 << 30;
 
 /// A link through memory to one peer.
 #[derive(Debug)]
@@ -55,7 +61,7 @@ pub(crate) struct MemoryLink {
     /// Memory of long messages to the peer, for as many threads as send one at once.
     pub(crate) streams: Mutex<Vec<StreamOut>>,
     /// Slabs of the peer's arena that we know, and those of ours that the peer knows.
-    slabs: Mutex<BTreeMap<u32, Region>>,
+    slabs: Mutex<Slabs>,
     slab_came: Condvar,
     /// Messages to discard, with the buffers that are lent with them, when their slab comes.
     unread: Mutex<Vec<LoanTicket>>,
@@ -70,6 +76,39 @@ pub(crate) struct MemoryLink {
     reclaimed: AtomicBool,
     /// Bells of our threads that sleep until the peer makes room: they are woken when it is gone.
     sleepers: Mutex<Vec<u32>>,
+}
+
+/// The slabs that a peer has shown us.
+#[derive(Debug, Default)]
+struct Slabs {
+    known: BTreeMap<u32, Region>,
+    bytes: usize,
+}
+
+impl Slabs {
+    /// Whether there may be one more of so many bytes.
+    fn has_room(&self, bytes: usize) -> bool {
+        self.known.len() < MAX_SLABS
+            && bytes <= Arena::LARGEST_SLAB
+            && self.bytes + bytes <= MAX_SLABS_BYTES
+    }
+
+    fn add(&mut self, number: u32, region: Region) -> bool {
+        // Two threads of the peer may show the same one.
+        self.remove(number);
+        let fits = self.has_room(region.len());
+        if fits {
+            self.bytes += region.len();
+            self.known.insert(number, region);
+        }
+        fits
+    }
+
+    fn remove(&mut self, number: u32) {
+        if let Some(region) = self.known.remove(&number) {
+            self.bytes -= region.len();
+        }
+    }
 }
 
 /// The receiving end of the peer's shared lane.
@@ -113,6 +152,8 @@ pub(crate) struct Account {
     pub(crate) link: Weak<MemoryLink>,
     pub(crate) mailbox: MailboxId,
     owed: AtomicU32,
+    /// How many of its messages are in the mailbox's queue, under whose lock this changes.
+    queued: AtomicU32,
 }
 
 /// What a process tells another about one of its mailboxes: credits, or that it is closed.
@@ -364,7 +405,7 @@ impl MemoryLink {
     /// is discarded when it comes.
     fn borrow_to_discard(&self, ticket: LoanTicket) -> Option<Loan> {
         let slabs = lock(&self.slabs);
-        if let Some(region) = slabs.get(&ticket.slab) {
+        if let Some(region) = slabs.known.get(&ticket.slab) {
             return Loan::new(region.clone(), ticket, self.returns.clone());
         }
         let mut unread = lock(&self.unread);
@@ -398,23 +439,29 @@ impl MemoryLink {
 
     /// The peer has dropped a slab. What we borrowed of it keeps it alive.
     pub(crate) fn remove_slab(&self, slab: SlabId) {
-        lock(&self.slabs).remove(&slab.0);
+        lock(&self.slabs).remove(slab.0);
     }
 
-    /// The peer showed us a slab.
-    pub(crate) fn add_slab(&self, slab: SlabId, region: Region) {
-        let unread: Vec<LoanTicket> = {
+    /// Whether the peer may show us one more slab, of so many bytes.
+    pub(crate) fn has_room_for_slab(&self, bytes: usize) -> bool {
+        lock(&self.slabs).has_room(bytes)
+    }
+
+    /// The peer showed us a slab. `false` if it has shown too many.
+    pub(crate) fn add_slab(&self, slab: SlabId, region: Region) -> bool {
+        let (fits, unread): (bool, Vec<LoanTicket>) = {
             let mut slabs = lock(&self.slabs);
-            slabs.insert(slab.0, region);
+            let fits = slabs.add(slab.0, region);
             let mut kept = lock(&self.unread);
             let (now, later) = kept.iter().partition(|ticket| ticket.slab == slab.0);
             *kept = later;
-            now
+            (fits, now)
         };
         self.slab_came.notify_all();
         for ticket in unread {
             self.discard_with_lent(ticket);
         }
+        fits
     }
 
     /// The peer wrote nonsense: the link ends, and the keeper notices by the socket.
@@ -473,6 +520,7 @@ impl MemoryLink {
     }
 
     /// How many mailboxes, of either end, something is kept about.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn mailboxes_tracked(&self) -> usize {
         let (routes, untold) = (lock(&self.routes).len(), lock(&self.untold).len());
         lock(&self.inbound).accounts.len() + routes + untold
@@ -494,7 +542,7 @@ impl MemoryLink {
         let mut slabs = lock(&self.slabs);
         let mut deadline = None;
         loop {
-            if let Some(region) = slabs.get(&slab) {
+            if let Some(region) = slabs.known.get(&slab) {
                 return Ok(region.clone());
             }
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
@@ -521,7 +569,27 @@ impl Account {
             link,
             mailbox,
             owed: AtomicU32::new(0),
+            queued: AtomicU32::new(0),
         })
+    }
+
+    /// Whether the peer may have one more message in the mailbox's queue. A message that was retrieved without having been
+    /// queued is not counted: it takes no memory of ours, and the way it goes is the fastest.
+    pub(crate) fn has_room(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) < WINDOW
+    }
+
+    /// A message was put into the mailbox's queue.
+    pub(crate) fn note_queued(&self) {
+        let queued = self.queued.load(Ordering::Relaxed);
+        self.queued.store(queued + 1, Ordering::Relaxed);
+    }
+
+    /// A message was taken out of it.
+    pub(crate) fn note_unqueued(&self) {
+        let queued = self.queued.load(Ordering::Relaxed);
+        self.queued
+            .store(queued.saturating_sub(1), Ordering::Relaxed);
     }
 
     /// One message of the mailbox was retrieved. Only its owner calls this, so nobody else counts meanwhile.

@@ -17,5 +17,5 @@ mod reading;
 pub(crate) use channel::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
 pub(crate) use chunks::{Out, StreamOut};
 pub(crate) use fate::Fate;
-pub(crate) use memory::{Account, Inbound, MemoryLink, News, Parts, Route};
+pub(crate) use memory::{Account, Inbound, MemoryLink, News, Parts, Route, WINDOW};
 pub(crate) use reading::Stream;

@@ -122,6 +122,8 @@ impl Arena {
     const SLAB_ORDER: u32 = 22;
     /// The most memory of all lent buffers, and of all long messages under way.
     const LIMITS: [usize; 2] = [1 << 30, 65 << 20];
+    /// The largest slab: one for the largest block.
+    pub(crate) const LARGEST_SLAB: usize = Self::LIMITS[0];
     /// The longest long message: a little less than all of them, because its manifest needs memory too.
     pub(crate) const LONGEST_MESSAGE: usize = 64 << 20;
     /// Blocks of any size kept whole for the next use.

@@ -5,7 +5,9 @@
 //!
 //! The receiver's view is a Rust slice. In its own process the maker cannot touch the memory any more, because the
 //! `Lent` was moved; and no other process can map it for writing, because its segment is sealed. A maker that broke
-//! its own memory safety could: processes of one user on one host are one trust domain.
+//! its own memory safety could: processes of one user on one host are one trust domain. So nothing of ours checks what is in
+//! such memory and then uses it there: the runtime copies first, and only a [`Borrowed`], for whose values any bytes will
+//! do, is read in place.
 #![allow(unsafe_code)]
 
 use core::fmt;
@@ -145,9 +147,11 @@ impl LentBytes {
 
     /// Writes `parts`, joined, into the buffer.
     pub(crate) fn fill(&mut self, parts: impl mizzen_lane::Parts) {
-        let mut at = self.held.offset;
+        let (mut at, end) = (self.held.offset, self.held.offset + self.len);
         parts.each(|part| {
-            self.held.region.copy_in(at, part);
+            assert!(part.len() <= end - at, "the buffer was made for the parts");
+            // SAFETY: this is inside the block, which nobody else accesses until it is handed over.
+            unsafe { self.held.region.copy_in(at, part) };
             at += part.len();
         });
     }
@@ -155,7 +159,9 @@ impl LentBytes {
     /// Writes into the buffer at `offset`. The receiver may look at other parts of it meanwhile.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         assert!(bytes.len() <= self.len && offset <= self.len - bytes.len());
-        self.held.region.copy_in(self.held.offset + offset, bytes);
+        // SAFETY: this is inside the block; the receiver looks at these bytes only after they were told as filled, and they
+        // are written before.
+        unsafe { self.held.region.copy_in(self.held.offset + offset, bytes) };
     }
 
     /// The buffer as the manifest of a message of `len` bytes, for which it was made.
@@ -259,10 +265,17 @@ impl Loan {
     pub(crate) fn copy_out(&self, offset: usize, target: &mut [u8]) {
         assert!(offset + target.len() <= self.ticket.len as usize);
         let at = self.ticket.offset as usize + offset;
-        self.region.copy_out(at, target);
+        // SAFETY: the lender wrote these bytes before it told of them, and does not write them again before we give the
+        // buffer back.
+        unsafe { self.region.copy_out(at, target) };
     }
 
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn len(&self) -> usize {
+        self.ticket.len as usize
+    }
+
+    /// The bytes in place. Not to be checked and then used: see the head of this file.
+    fn as_bytes(&self) -> &[u8] {
         // SAFETY: `new` checked that the range lies inside the region; the lender handed the buffer over and does not
         // write it before we give it back (see the head of this file for what that relies on).
         unsafe {
@@ -279,6 +292,42 @@ impl Drop for Loan {
 }
 
 /// A received lent buffer, read in place. Dropping it gives it back to its maker.
+///
+/// # What may be assumed
+///
+/// - The buffer has the length it says, holds whole values, and is aligned for them. That was checked when it was unpacked,
+///   and the memory stays mapped until this is dropped, even if the maker dies.
+/// - Any bytes are valid values ([`Plain`](crate::Plain)), so that reading them is never wrong in itself.
+/// - The values do not change, as long as the maker's program is sound: what it lent has been moved out of its hands, and no
+///   other process can map the memory for writing.
+/// - A maker on the same host whose process is broken (a stray pointer in its unsafe code) or hostile *can* change them
+///   while they are read. Processes of one user on one host trust each other with that, as a debugger could do the same.
+///   A program that must not be misled even so copies first and checks the copy:
+///
+/// ```
+/// # mizzen::local(2, |deck| {
+/// # let inbox = deck.mailbox()?;
+/// # deck.bind(&format!("inbox of {}", deck.rank()), &inbox)?;
+/// # if deck.rank() == 0 {
+/// #     let mut index = deck.lend::<u32>(2)?;
+/// #     index.copy_from_slice(&[1, 0]);
+/// #     deck.fetch("inbox of 1")?.sender()?.post_lent(&0u32, index)?;
+/// # } else {
+/// let (_, places) = inbox.receive_lent::<u32, u32>()?;
+/// let table = ["north", "south"];
+/// // Looked at once: the value that was checked is the one that is used.
+/// let first = places[0] as usize;
+/// assert_eq!(table.get(first), Some(&"south"));
+/// // Or all of it.
+/// let places: Vec<u32> = places.to_vec();
+/// assert!(places.iter().all(|place| (*place as usize) < table.len()));
+/// # }
+/// # Ok(())
+/// # }).unwrap();
+/// ```
+///
+/// Whatever is unpacked in another way ([`Incoming::unpack_value`](crate::Incoming::unpack_value) and the rest) is a copy in
+/// memory of this process, made before it was checked.
 pub struct Borrowed<T> {
     loan: Loan,
     _values: PhantomData<[T]>,
@@ -287,7 +336,7 @@ pub struct Borrowed<T> {
 impl<T: Plain> Borrowed<T> {
     pub(crate) fn new(loan: Loan) -> Result<Self, UnpackError> {
         const { assert_lendable::<T>() };
-        let (len, size) = (loan.as_bytes().len(), size_of::<T>());
+        let (len, size) = (loan.len(), size_of::<T>());
         if size == 0 || len % size != 0 {
             return Err(UnpackError::Length {
                 expected: size,

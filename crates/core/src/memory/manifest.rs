@@ -60,7 +60,8 @@ impl Manifest {
     pub(crate) fn enter(&self, chunk: usize, ticket: LoanTicket) {
         let names = u64::from(ticket.slab) | u64::from(ticket.number) << 32;
         for (index, word) in [names, ticket.offset, ticket.loan].into_iter().enumerate() {
-            self.entry(chunk, index).store(word, Ordering::Relaxed);
+            let at = self.entry(chunk, index);
+            self.region.word(at).store(word, Ordering::Relaxed);
         }
     }
 
@@ -83,7 +84,7 @@ impl Manifest {
     #[inline]
     pub(crate) fn filled(&self) -> Option<usize> {
         // Acquire pairs with the release in `tell`.
-        match self.region.word(self.at).load(Ordering::Acquire) {
+        match self.region.load(self.at, Ordering::Acquire) {
             ABANDONED => None,
             filled => Some((filled as usize).min(self.len)),
         }
@@ -91,7 +92,10 @@ impl Manifest {
 
     /// Receiver: the place of a chunk of which bytes are there. What the sender wrote is checked by whoever uses it.
     pub(crate) fn chunk(&self, chunk: usize) -> LoanTicket {
-        let word = |index| self.entry(chunk, index).load(Ordering::Relaxed);
+        let word = |index| {
+            self.region
+                .load(self.entry(chunk, index), Ordering::Relaxed)
+        };
         let names = word(0);
         LoanTicket {
             slab: names as u32,
@@ -102,10 +106,10 @@ impl Manifest {
         }
     }
 
-    fn entry(&self, chunk: usize, index: usize) -> &mizzen_lane::AtomicU64 {
+    /// Where a word of a chunk's entry is.
+    fn entry(&self, chunk: usize, index: usize) -> usize {
         let chunk = chunk.min(chunks(self.len).saturating_sub(1));
-        self.region
-            .word(self.at + ENTRIES_AT / 8 + chunk * ENTRY_WORDS + index)
+        self.at + ENTRIES_AT / 8 + chunk * ENTRY_WORDS + index
     }
 }
 

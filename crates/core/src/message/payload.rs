@@ -1,4 +1,7 @@
 //! Where the bytes of a received message lie until they are unpacked.
+//!
+//! Some lie in memory that the sender can still write, if it is broken or hostile. These are only ever copied out, and what
+//! is checked is the copy; a reference is given to bytes in memory of our own alone.
 
 use mizzen_lane::{Eager, Short};
 use mizzen_proto::id::OfferId;
@@ -66,7 +69,7 @@ impl Payload {
             Self::Short { short, from } => short.bytes().len() - from,
             Self::Eager(eager) => eager.len(),
             Self::Owned(bytes) => bytes.len(),
-            Self::Block(block) => block.as_bytes().len(),
+            Self::Block(block) => block.len(),
             Self::Stream(stream) => stream.len(),
             Self::Offered(offered) => offered.len(),
         }
@@ -86,19 +89,19 @@ impl Payload {
         match self {
             Self::Eager(eager) => eager.copy_out(at, target),
             Self::Stream(stream) => stream.copy_out(at, target),
-            _ => {
+            Self::Block(block) => block.copy_out(at, target),
+            Self::Short { .. } | Self::Owned(_) | Self::Offered(_) => {
                 target.copy_from_slice(&self.in_place().unwrap_or_default()[at..at + target.len()])
             }
         }
     }
 
-    /// The bytes that are here, where they can be referred to.
+    /// The bytes that are here, if they are in memory that nobody else writes.
     pub(crate) fn in_place(&self) -> Option<&[u8]> {
         match self {
             Self::Short { short, from } => Some(&short.bytes()[*from..]),
-            Self::Eager(_) | Self::Stream(_) => None,
+            Self::Eager(_) | Self::Stream(_) | Self::Block(_) => None,
             Self::Owned(bytes) => Some(bytes),
-            Self::Block(block) => Some(block.as_bytes()),
             Self::Offered(offered) => Some(offered.head()),
         }
     }
@@ -106,12 +109,11 @@ impl Payload {
     /// The same bytes in memory of our own, if they hold memory that others wait for.
     pub(crate) fn detach(self) -> Self {
         match self {
-            Self::Eager(_) | Self::Stream(_) => {
+            Self::Eager(_) | Self::Stream(_) | Self::Block(_) => {
                 let mut bytes = vec![0; self.len()];
                 self.copy_out(0, &mut bytes);
                 Self::Owned(bytes)
             }
-            Self::Block(ref block) => Self::Owned(block.as_bytes().to_vec()),
             other => other,
         }
     }

@@ -263,7 +263,8 @@ impl Engine {
                     lender: None,
                     account,
                 };
-                let refused = core.deliver(delivery).map(|delivery| delivery.payload);
+                let refused = core.deliver(delivery);
+                let refused = refused.map(|refused| refused.into_delivery().payload);
                 mailboxes.wake(&core);
                 refused
             }

@@ -1,10 +1,16 @@
 //! The lane suite: what every memory that carries lanes must pass. The including test file provides
-//! `lane(shape)`, which gives the sender's and the receiver's view of one fresh lane.
+//! `lane_and_memory(shape)`, which gives the sender's and the receiver's view of one fresh lane, and the memory that each
+//! of them writes.
 
-use super::lane;
-use mizzen_lane::{Arrival, Consumer, Exact, LaneError, Producer, Refused, SHORT_MAX, Shape};
+use super::lane_and_memory;
+use mizzen_lane::{Arrival, Consumer, Exact, LaneError, Producer, Refused, Ring, SHORT_MAX, Shape};
 
 const SHAPE: Shape = Shape::new(16, 4096);
+
+fn lane(shape: Shape) -> (Ring, Ring) {
+    let (sender, receiver, ..) = lane_and_memory(shape);
+    (sender, receiver)
+}
 
 fn open() -> (Producer, Consumer) {
     let (sender, receiver) = lane(SHAPE);
@@ -349,8 +355,7 @@ fn a_sender_that_writes_nonsense_costs_it_the_lane_and_nothing_else() {
         (2, 0, u64::MAX),
         (2, 0, 4096 << 32 | 1),
     ] {
-        let (sender, receiver) = lane(SHAPE);
-        let memory = sender.sender_memory().clone();
+        let (_, receiver, memory, _) = lane_and_memory(SHAPE);
         let mut consumer = receiver.consumer();
         memory.word(9).store(extent, Release);
         memory.word(15).store(1 | kind << 32 | len << 40, Release);
@@ -369,16 +374,39 @@ fn a_sender_that_writes_nonsense_costs_it_the_lane_and_nothing_else() {
 fn a_receiver_that_writes_nonsense_is_noticed() {
     use std::sync::atomic::Ordering::Release;
     for position in [17, 1000, u64::from(u32::MAX), u64::MAX] {
-        let (sender, receiver) = lane(SHAPE);
+        let (sender, _, _, released) = lane_and_memory(SHAPE);
         let mut producer = sender.producer();
         for _ in 0..16 {
             producer.try_short(0, b"x").unwrap();
         }
-        receiver.receiver_memory().word(0).store(position, Release);
+        released.word(0).store(position, Release);
         assert_eq!(
             producer.try_short(0, b"x"),
             Err(Refused::Corrupt),
             "position {position}"
         );
     }
+}
+
+#[test]
+fn parts_that_are_longer_than_they_say_do_not_reach_beyond_their_place() {
+    struct Liar;
+    impl mizzen_lane::Parts for Liar {
+        fn len(&self) -> usize {
+            4
+        }
+        fn each(&self, mut take: impl FnMut(&[u8])) {
+            take(b"abc");
+            take(&[b'd'; 100]);
+        }
+    }
+    let (sender, receiver, memory, _) = lane_and_memory(SHAPE);
+    let (mut producer, mut consumer) = (sender.producer(), receiver.consumer());
+    producer.try_eager(0, 0, Liar).unwrap();
+    assert_eq!(next(&mut consumer), b"abcd");
+    let bytes = SHAPE.sender_bytes() - 4096;
+    let after = memory
+        .word(bytes / 8)
+        .load(std::sync::atomic::Ordering::Acquire);
+    assert_eq!(after, u64::from_le_bytes(*b"abcd\0\0\0\0"));
 }

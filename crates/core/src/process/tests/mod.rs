@@ -1,4 +1,5 @@
 //! What only a link's insides can bring about.
+#![allow(unsafe_code)]
 
 mod lives;
 mod returns;
@@ -24,22 +25,24 @@ fn place(id: ProcessId) -> Arc<Process> {
     Process::new(id, 2, "local".into(), Memory::Heap, Box::new(Alone)).unwrap()
 }
 
-/// A link to a peer that never answers, and the lane over which it would post.
-fn link(peer: ProcessId, other: Weak<Process>) -> (Arc<MemoryLink>, Ring) {
+/// A link to a peer that never answers, and the memory of the lane over which it would post.
+fn link(peer: ProcessId, other: Weak<Process>) -> (Arc<MemoryLink>, Region) {
     const LANE: Shape = Shape::new(16, 4096);
     let returns = || {
         let table = Region::heap(Returns::bytes(Arena::MAX_BLOCKS));
         Returns::new(table, Arena::MAX_BLOCKS)
     };
-    let inbound = Ring::heap(LANE);
+    let theirs = Region::heap(LANE.sender_bytes());
+    // SAFETY: the only end made of it is the receiving one below; tests write its memory in the thread that reads it.
+    let inbound = unsafe { Ring::new(theirs.clone(), Region::heap(Shape::RECEIVER_BYTES), LANE) };
     let parts = Parts {
         lane: Ring::heap(LANE).shared_producer(),
-        inbound: inbound.clone().consumer_calling(|_| ()),
+        inbound: inbound.unwrap().consumer_calling(|_| ()),
         watches: Region::heap(WATCH_BYTES),
         bells: Region::heap(BELL_BYTES),
         returns: returns(),
         their_returns: returns(),
     };
     let link = MemoryLink::new(peer, parts, channel_to(other));
-    (Arc::new(link), inbound)
+    (Arc::new(link), theirs)
 }

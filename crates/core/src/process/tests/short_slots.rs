@@ -27,7 +27,8 @@ fn a_short_slot_without_an_address_on_a_shared_lane_costs_the_peer_its_link() {
         let core = process.mailboxes.open().unwrap();
         let (link, inbound) = link(life(1, 0), Weak::new());
         process.links.add(Arc::clone(&link));
-        inbound.sender_memory().copy_in(CONTROL, &short_slot(len));
+        // SAFETY: the peer and the process that reads its memory are in this thread.
+        unsafe { inbound.copy_in(CONTROL, &short_slot(len)) };
         process.pump_all();
         let gone = link.gone().expect("it is cut off");
         assert_eq!(gone.how(), Departure::Misbehaved);
