@@ -2,7 +2,7 @@
 
 use core::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mizzen_proto::id::StreamId;
 use zerocopy::{Immutable, IntoBytes};
@@ -108,7 +108,7 @@ impl MailboxRef {
         message: &mut Message<'_>,
         timeout: Duration,
     ) -> Result<(), PostError> {
-        self.post_until(message, Until::Deadline(Instant::now() + timeout))
+        self.post_until(message, Until::within(timeout))
     }
 
     /// Posts a header and a lent buffer, which moves to the receiver.

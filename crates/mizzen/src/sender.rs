@@ -5,7 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mizzen_lane::{SHORT_MAX, Watch};
 use mizzen_proto::id::StreamId;
@@ -151,7 +151,7 @@ impl Sender {
         message: &mut Message<'_>,
         timeout: Duration,
     ) -> Result<(), PostError> {
-        self.post_until(message, Until::Deadline(Instant::now() + timeout))
+        self.post_until(message, Until::within(timeout))
     }
 
     /// Posts a header and a lent buffer, which moves to the receiver.

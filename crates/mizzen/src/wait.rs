@@ -34,6 +34,11 @@ const HOGGED_YIELD: Duration = Duration::from_millis(1);
 /// A wait is usual until then. Longer than the launcher's limit of one line in ten seconds.
 const FIRST_REMARK: Duration = Duration::from_millis(10_100);
 
+/// When a wait of `timeout` from now ends. `None`: later than the clock can say, which is never.
+pub(crate) fn deadline_in(timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(timeout)
+}
+
 /// What one waiting thread has noticed: whether other threads want the core, and whether what comes over a network is usually
 /// late.
 #[derive(Debug, Default)]

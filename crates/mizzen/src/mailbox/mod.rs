@@ -25,7 +25,7 @@ use crate::process::Handle;
 use crate::process::bells::REACTOR_BELL;
 use crate::rank::{Address, ProcessId, Rank};
 use crate::tasks::with_seat;
-use crate::wait::{Crowd, Patience, Step, spin};
+use crate::wait::{Crowd, Patience, Step, deadline_in, spin};
 
 /// The receiving end of messages. It has one owner, who may move it to another thread but not share it.
 ///
@@ -116,7 +116,7 @@ impl Mailbox {
     ///
     /// As [`retrieve_deadline`](Self::retrieve_deadline).
     pub fn retrieve_timeout<'m>(&self, timeout: Duration) -> Result<Incoming<'m>, RetrieveError> {
-        self.retrieve_until(Some(Instant::now() + timeout))
+        self.retrieve_until(deadline_in(timeout))
     }
 
     /// The next message, for async tasks of any runtime. Dropping the future loses nothing.

@@ -23,6 +23,7 @@ use crate::lock::lock;
 use crate::mailbox::Mailbox;
 use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::rpc::{Client, words_of};
+use crate::wait::deadline_in;
 
 /// How much work a process takes over at once. Long beside the time that it takes to get it, also from a busy process that must
 /// first be given a core; short beside the time at the end in which others have nothing to do.
@@ -281,7 +282,7 @@ where
         Ok(Self {
             bench,
             threads: settings.threads,
-            until: settings.help_for.map(|time| Instant::now() + time),
+            until: settings.help_for.and_then(deadline_in),
             progress: Progress::new(&settings.name, settings.progress),
             all: bench.board.left(),
             watch,

@@ -12,7 +12,7 @@ use super::link::{MemoryLink, Route};
 use crate::error::{ArenaError, PostError};
 use crate::memory::{Lent, LentBytes, LoanTicket, Purpose};
 use crate::message::{Encoded, Flags, Message, Plain, Single};
-use crate::wait::{Crowd, Patience, Step, spin};
+use crate::wait::{Crowd, Patience, Step, deadline_in, spin};
 
 /// How long a poster sleeps between looks at a full lane: the receiver does not know who waits for a shared lane.
 const FULL_NAP: Duration = Duration::from_millis(1);
@@ -30,6 +30,11 @@ pub(crate) enum Until {
 }
 
 impl Until {
+    /// At most so long from now.
+    pub(crate) fn within(timeout: Duration) -> Self {
+        deadline_in(timeout).map_or(Self::Forever, Self::Deadline)
+    }
+
     pub(crate) fn deadline(self) -> Option<Instant> {
         match self {
             Self::Forever => None,

@@ -24,6 +24,7 @@ use crate::message::{Incoming, Message};
 use crate::process::Handle;
 use crate::rank::{ProcessId, Rank};
 use crate::sender::Sender;
+use crate::wait::deadline_in;
 
 /// How many calls of one client may wait for their answers. Beginning one more waits for an answer first.
 const WINDOW: usize = 256;
@@ -143,9 +144,9 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     ///
     /// [`CallError::TimedOut`] if the answer did not come in time; otherwise as [`call`](Self::call).
     pub fn call_timeout(&mut self, arguments: &A, timeout: Duration) -> Result<R, CallError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = deadline_in(timeout);
         let call = self.begin(arguments, patience(timeout))?;
-        self.wait_until(call, Some(deadline))
+        self.wait_until(call, deadline)
     }
 
     /// Calls, for async tasks of any runtime. If the future is dropped, the call is [cancelled](Self::cancel).

@@ -4,6 +4,7 @@ mod mobile;
 mod pool;
 mod rpc;
 mod tasks;
+mod timeouts;
 
 use std::time::{Duration, Instant};
 
