@@ -61,10 +61,22 @@ impl Names {
 impl Process {
     /// Binds `name` to one of our mailboxes.
     pub(crate) fn bind(self: &Arc<Self>, name: &str, address: Address) -> Result<(), BindError> {
-        // Noted before it is asked for: if the holder dies or comes back meanwhile, it is bound again.
-        lock(&self.names.bound).insert(name.to_owned(), address);
+        let before = {
+            let mut bound = lock(&self.names.bound);
+            // Noted before it is asked for: if the holder dies or comes back meanwhile, it is bound again.
+            match bound.get(name) {
+                Some(other) if *other != address && self.mailbox(other.mailbox).is_some() => None,
+                _ => Some(bound.insert(name.to_owned(), address)),
+            }
+        };
+        let Some(before) = before else {
+            return Err(BindError::Taken {
+                name: name.to_owned(),
+                owner: self.id.rank,
+            });
+        };
         let bound = self.ask_to_bind(name, address);
-        if bound.is_err() {
+        if bound.is_err() && before != Some(address) {
             lock(&self.names.bound).remove(name);
         }
         bound
@@ -86,7 +98,16 @@ impl Process {
             name: valid,
             address,
         };
-        match self.ask(valid, ask, None) {
+        let mut answer = self.ask(valid, ask, None);
+        if let Some(stale) = self.stale_of_ours(name, address, &answer) {
+            let free = NameFrame::Unbind {
+                name: valid,
+                address: stale,
+            };
+            let _ = self.send_to_holder(self.holder_of(valid), free);
+            answer = self.ask(valid, ask, None);
+        }
+        match answer {
             Ok(Answer::Bound | Answer::Found(..)) => Ok(()),
             Ok(Answer::Conflict(owner)) => Err(BindError::Taken {
                 name: text(),
@@ -110,9 +131,29 @@ impl Process {
         }
     }
 
+    /// What keeps `name` from being bound to `address`, if it is a mailbox of ours that was dropped with its name, or whose
+    /// unbinding did not reach the keeper.
+    fn stale_of_ours(
+        &self,
+        name: &str,
+        address: Address,
+        answer: &Result<Answer, Failure>,
+    ) -> Option<Address> {
+        let is_wanted = || lock(&self.names.bound).get(name) == Some(&address);
+        match answer {
+            Ok(Answer::Conflict(now)) if now.process == self.id && is_wanted() => Some(*now),
+            _ => None,
+        }
+    }
+
     /// Frees a name that means one of our mailboxes.
     pub(crate) fn unbind(self: &Arc<Self>, name: &str, address: Address) {
-        lock(&self.names.bound).remove(name);
+        {
+            let mut bound = lock(&self.names.bound);
+            if bound.get(name) == Some(&address) {
+                bound.remove(name);
+            }
+        }
         if let Ok(name) = Name::new(name) {
             let _ = self.send_to_holder(
                 shard_of(name, self.size),

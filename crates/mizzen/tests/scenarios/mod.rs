@@ -1,6 +1,7 @@
 //! Messages and mailboxes, whatever the path between the ranks: `crate::run` chooses it.
 
 mod mobile;
+mod names;
 mod pool;
 mod rpc;
 mod tasks;
