@@ -11,7 +11,7 @@ use mizzen_proto::wire::Frame;
 use super::Offered;
 use super::bodies::Outcome;
 use super::engine::{Engine, Later, lock};
-use super::link::{NetAccount, NetLink};
+use super::link::{NetAccount, NetLink, UNREAD_MAX};
 use super::pushed::Standing;
 use crate::error::Departure;
 use crate::mailbox::{Account, Delivery};
@@ -119,6 +119,11 @@ impl Engine {
         let mut state = link.lock();
         if state.is_condemned {
             return Ok(());
+        }
+        // Every answer is caused by a frame that comes here, and by nobody else: it is bounded here. What waits in the
+        // protocol itself is soon moved to the outbox.
+        if state.outbox.len() >= UNREAD_MAX {
+            return Err(Misbehaved);
         }
         let Some(protocol) = &mut state.link else {
             return Ok(());
