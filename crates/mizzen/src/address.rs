@@ -9,7 +9,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::error::PostError;
 use crate::memory::Lent;
-use crate::message::{Message, Plain, Single};
+use crate::message::{Mark, Message, Plain, Single};
 use crate::net::{NetLink, Outgoing};
 use crate::process::link::{MemoryLink, Route};
 use crate::process::post::Until;
@@ -60,7 +60,7 @@ impl MailboxRef {
     /// As [`post`](Self::post).
     #[inline]
     pub fn send<T: IntoBytes + Immutable + ?Sized>(&self, value: &T) -> Result<(), PostError> {
-        self.post_single(value.as_bytes(), Until::Forever)
+        self.post_single(value.as_bytes(), Mark::of::<T>(), Until::Forever)
     }
 
     /// Sends one serde value.
@@ -171,12 +171,12 @@ impl MailboxRef {
         })
     }
 
-    fn post_single(&self, bytes: &[u8], until: Until) -> Result<(), PostError> {
+    fn post_single(&self, bytes: &[u8], mark: Mark, until: Until) -> Result<(), PostError> {
         let posted = match self.opened()? {
             Opened::Memory { link, route } => {
-                link.post(&self.process, route, &Single(bytes), until)
+                link.post(&self.process, route, &Single(bytes, mark), until)
             }
-            Opened::Net(link) => self.post_net(link, Outgoing::single(&[bytes]), until),
+            Opened::Net(link) => self.post_net(link, Outgoing::single(&[bytes], mark), until),
         };
         self.note(posted)
     }

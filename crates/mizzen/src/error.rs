@@ -455,6 +455,26 @@ pub enum UnpackError {
     /// The piece is not a lent buffer.
     #[error("the piece is not a lent buffer, or was unpacked before")]
     NotLent,
+    /// The piece is a serde value, and plain data was asked for.
+    #[error(
+        "the piece is a serde value (sent with `send_value`, or packed with `pack_value`); receive it with `receive_value`, or unpack it with `unpack_value`"
+    )]
+    NotPlain,
+    /// The piece is plain data, and a serde value was asked for.
+    #[error(
+        "the piece is plain data (sent with `send`, or packed with `pack_safer` and its kin); receive it with `receive::<T>` or `receive_vec::<T>`, or unpack it with `unpack_express`, not as a serde value"
+    )]
+    NotAValue,
+    /// The piece was sent as other numbers than it was asked for. Only between debug builds.
+    #[error(
+        "the piece was sent as {sent} and asked for as {asked}; ask for the type that was sent (only debug builds notice this)"
+    )]
+    Type {
+        /// What the sender gave.
+        sent: &'static str,
+        /// What the receiver asked for.
+        asked: &'static str,
+    },
     /// The piece is not a mailbox.
     #[error("the piece is not the address of a mailbox")]
     NotAMailbox,

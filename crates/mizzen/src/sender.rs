@@ -14,7 +14,7 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::crash;
 use crate::error::PostError;
 use crate::memory::{Lent, LoanTicket};
-use crate::message::{Encoded, Flags, Message, Plain, Single};
+use crate::message::{Encoded, Flags, Mark, Message, Plain, Single};
 use crate::net::{NetLink, Outgoing};
 use crate::process::channel::OpenLane;
 use crate::process::link::MemoryLink;
@@ -105,10 +105,10 @@ impl Sender {
     /// As [`post`](Self::post).
     #[inline]
     pub fn send<T: IntoBytes + Immutable + ?Sized>(&mut self, value: &T) -> Result<(), PostError> {
-        let bytes = value.as_bytes();
+        let (bytes, mark) = (value.as_bytes(), Mark::of::<T>());
         match &mut self.path {
-            Path::Memory(lane) => lane.send(&self.process, bytes),
-            Path::Net { .. } => self.post_net(Outgoing::single(&[bytes]), Until::Forever),
+            Path::Memory(lane) => lane.send(&self.process, bytes, mark),
+            Path::Net { .. } => self.post_net(Outgoing::single(&[bytes], mark), Until::Forever),
         }
     }
 
@@ -209,12 +209,12 @@ impl Sender {
 impl Lane {
     /// The way of a short message: nothing here is for anything else.
     #[inline]
-    fn send(&mut self, process: &Arc<Process>, bytes: &[u8]) -> Result<(), PostError> {
+    fn send(&mut self, process: &Arc<Process>, bytes: &[u8], mark: Mark) -> Result<(), PostError> {
         let well = !self.link.is_ended() && !self.open.closed.load(Ordering::Relaxed);
-        if well && self.open.producer.try_short(Flags::SINGLE.0, bytes).is_ok() {
+        if well && self.open.producer.try_short(mark.single().0, bytes).is_ok() {
             return self.link.call_quietly(&self.watch);
         }
-        self.send_slowly(process, bytes)
+        self.send_slowly(process, bytes, mark)
     }
 
     /// The way of a header and a lent buffer that fit into a slot. Gives the buffer back if it must go another way.
@@ -243,8 +243,13 @@ impl Lane {
     }
 
     #[cold]
-    fn send_slowly(&mut self, process: &Arc<Process>, bytes: &[u8]) -> Result<(), PostError> {
-        self.post(process, &Single(bytes), Until::Forever)
+    fn send_slowly(
+        &mut self,
+        process: &Arc<Process>,
+        bytes: &[u8],
+        mark: Mark,
+    ) -> Result<(), PostError> {
+        self.post(process, &Single(bytes, mark), Until::Forever)
     }
 
     fn post(

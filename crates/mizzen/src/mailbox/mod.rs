@@ -19,7 +19,7 @@ use crate::address::MailboxRef;
 use crate::crash;
 use crate::error::{Error, RetrieveError, UnpackError};
 use crate::memory::{Borrowed, LoanTicket};
-use crate::message::{Flags, Incoming, Plain};
+use crate::message::{Flags, Incoming, Mark, Plain};
 use crate::net::Polling;
 use crate::process::Handle;
 use crate::process::bells::REACTOR_BELL;
@@ -129,7 +129,22 @@ impl Mailbox {
         poll_fn(move |context| mailbox.poll_retrieve(context)).await
     }
 
-    /// Waits for a message that is one plain value.
+    /// Waits for a message that is one plain value: what [`send`](MailboxRef::send) sends. A serde value is received with
+    /// [`receive_value`](Self::receive_value), and neither as the other.
+    ///
+    /// In debug builds, numbers, and slices and arrays of them, also know which they are: a `u64` is not received as `f64`.
+    /// Bytes (`u8`) and types of the program's own go with everything of their length, as do all in release builds.
+    ///
+    /// ```
+    /// use mizzen::{Error, UnpackError};
+    /// mizzen::local(1, |deck| {
+    ///     let inbox = deck.mailbox()?;
+    ///     inbox.address().send(&7u64)?;
+    ///     let mistaken = inbox.receive_value::<String>();
+    ///     assert!(matches!(mistaken, Err(Error::Unpack(UnpackError::NotAValue))));
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
     ///
     /// # Errors
     ///
@@ -138,10 +153,11 @@ impl Mailbox {
     pub fn receive<T: Plain>(&self) -> Result<T, Error> {
         // Filled in place: a value that moves just after it was written word by word waits for those writes.
         let mut value = T::new_zeroed();
-        if self.take_hot(Flags::SINGLE, value.as_mut_bytes()) {
+        let flags = Mark::of::<T>().single();
+        if self.take_hot(flags, value.as_mut_bytes()) {
             return Ok(value);
         }
-        match self.take_as(Flags::SINGLE, value.as_mut_bytes())? {
+        match self.take_as(flags, value.as_mut_bytes())? {
             None => Ok(value),
             Some(taken) => Ok(self.open(taken)?.unpack_express()?),
         }

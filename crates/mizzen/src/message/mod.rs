@@ -12,9 +12,13 @@
 //! | express | there when unpack returns | [`Incoming::unpack_express`] |
 //! | cheaper (receiving) | there after `finish` | [`Incoming::unpack_cheaper`] |
 //!
+//! A piece knows whether it is plain data or a serde value, and is unpacked as what it is. In debug builds a value that was
+//! sent with `send` also knows which number it is: a `u64` received as `f64` is an error there.
+//!
 //! Packing and unpacking only record; memory is read in `post` and written in `finish`. Leaking a message is harmless.
 
 mod incoming;
+mod mark;
 mod offered;
 mod outgoing;
 mod payload;
@@ -23,6 +27,7 @@ mod stream;
 
 pub use incoming::Incoming;
 pub(crate) use incoming::discard;
+pub(crate) use mark::Mark;
 pub(crate) use outgoing::{Encoded, Lead, Single};
 pub use outgoing::{Later, Message};
 pub(crate) use payload::Payload;

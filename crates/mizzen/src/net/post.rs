@@ -16,7 +16,7 @@ use super::link::{Expired, NetLink, OUTBOX_MAX, State};
 use super::sharing::TOGETHER;
 use crate::error::{ArenaError, PostError};
 use crate::memory::Purpose;
-use crate::message::Flags;
+use crate::message::{Flags, Mark};
 use crate::process::Process;
 use crate::process::post::Until;
 
@@ -50,9 +50,9 @@ const GATHERED: usize = 6;
 
 impl<'a> Outgoing<'a> {
     /// A message of one plain piece.
-    pub(crate) fn single(piece: &'a [&'a [u8]; 1]) -> Self {
+    pub(crate) fn single(piece: &'a [&'a [u8]; 1], mark: Mark) -> Self {
         Self {
-            flags: Flags::SINGLE,
+            flags: mark.single(),
             table: &[],
             pieces: piece,
         }

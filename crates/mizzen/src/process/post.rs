@@ -11,7 +11,7 @@ use super::Process;
 use super::link::{MemoryLink, Route};
 use crate::error::{ArenaError, PostError};
 use crate::memory::{Lent, LentBytes, LoanTicket, Purpose};
-use crate::message::{Encoded, Flags, Message, Plain, Single};
+use crate::message::{Encoded, Flags, Message, Plain};
 use crate::wait::{Crowd, Patience, Step, deadline_in, spin};
 
 /// How long a poster sleeps between looks at a full lane: the receiver does not know who waits for a shared lane.
@@ -439,8 +439,8 @@ impl mizzen_lane::Parts for Ticket<'_> {
         self.bytes.len()
     }
 
-    fn each(&self, take: impl FnMut(&[u8])) {
-        Single(self.bytes).each(take);
+    fn each(&self, mut take: impl FnMut(&[u8])) {
+        take(self.bytes);
     }
 }
 

@@ -6,6 +6,7 @@ mod pool;
 mod rpc;
 mod tasks;
 mod timeouts;
+mod types;
 
 use std::time::{Duration, Instant};
 
