@@ -256,6 +256,7 @@ impl Agent {
                 self.children
                     .broadcast(rank, &ToProcess::Joined { rank, incarnation });
             }
+            ToAgent::Last { rank } => self.children.post(rank, &ToProcess::Last, vec![]),
             ToAgent::Restart { rank, incarnation } => self.restart(rank, incarnation),
             ToAgent::Stop => {
                 if self.phase == Phase::Serving {

@@ -416,6 +416,15 @@ pub enum RetrieveError {
     /// retrieved. This is said once for each process; retrieving goes on with the others.
     #[error("{0}; everything it sent to this mailbox before was retrieved")]
     PeerGone(Gone),
+    /// Nobody can send to this mailbox any more: every other process of the job has ended, all that they sent was retrieved,
+    /// and the program has no other thread here. Said only by waits without a deadline, and only when it is certain.
+    #[error("nobody is left who could send to this mailbox: {}", nobody(gone, *.others))]
+    NobodyLeft {
+        /// Those who are gone; the first few of many.
+        gone: Vec<Gone>,
+        /// How many there were.
+        others: u32,
+    },
     /// Nothing came in time.
     #[error("no message came within {waited:.1?}")]
     TimedOut {
@@ -430,6 +439,19 @@ pub enum RetrieveError {
         /// What is wrong.
         cause: UnpackError,
     },
+}
+
+fn nobody(gone: &[Gone], others: u32) -> String {
+    let named: Vec<String> = gone.iter().map(Gone::to_string).collect();
+    let rest = others as usize - gone.len().min(others as usize);
+    let who = match (named.is_empty(), rest) {
+        (true, _) => "the job has no other process".to_owned(),
+        (false, 0) => named.join(", "),
+        (false, rest) => format!("{}, and {rest} more are gone", named.join(", ")),
+    };
+    format!(
+        "{who}, and this process has no other thread; retrieve no more messages than are sent, or say with `depend_on` whom you wait for"
+    )
 }
 
 /// Why a piece could not be unpacked.

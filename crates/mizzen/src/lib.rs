@@ -48,6 +48,7 @@ mod scope;
 mod semaphore;
 mod sender;
 mod tasks;
+mod threads;
 #[doc(hidden)]
 pub mod wait;
 

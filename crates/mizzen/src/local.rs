@@ -13,11 +13,15 @@ use crate::memory::Memory;
 use crate::net::attach;
 use crate::process::{Handle, Neighbours, Process, Universe};
 use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::threads::Ours;
 
 /// Runs a job of `size` ranks as threads of this process and returns what each rank returned.
 ///
 /// The ranks share nothing but what `body` captures; they communicate as processes of one host would. If a rank fails or
 /// panics, the others are told as if its process had died, and its failure is the result.
+///
+/// If all ranks but one have returned and that one waits for a message that nobody can send, it is told so
+/// ([`RetrieveError::NobodyLeft`](crate::RetrieveError::NobodyLeft)), provided that the program has no other threads.
 ///
 /// ```
 /// let squares = mizzen::local(4, |deck| Ok(deck.rank().0 * deck.rank().0))?;
@@ -134,6 +138,8 @@ fn run_ranks<T: Send>(
         tell(Gone::new(id, Departure::Died));
         None
     };
+    // This thread only waits for the ranks.
+    let ours = Ours::enter();
     let results: Vec<Option<T>> = std::thread::scope(|threads| {
         let ranks: Vec<_> = decks
             .into_iter()
@@ -144,6 +150,7 @@ fn run_ranks<T: Send>(
             .map(|rank| rank.join().unwrap_or_else(|panic| resume_unwind(panic)))
             .collect()
     });
+    drop(ours);
     match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(Failure::Panic(panic)) => resume_unwind(panic),
         Some(Failure::Error(error)) => Err(error),

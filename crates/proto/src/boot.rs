@@ -36,7 +36,7 @@ pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 pub const TERMINAL: &str = "MIZZEN_TERMINAL";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The largest packet between process and agent: as many networks as a process may have, and change.
 pub const MAX_PACKET: usize = 16 * 1024;

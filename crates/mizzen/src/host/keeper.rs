@@ -27,6 +27,7 @@ use crate::process::channel::{Channel, Hangup};
 use crate::process::link::{MemoryLink, Parts};
 use crate::process::{Path, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::threads::Ours;
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 32;
@@ -115,7 +116,10 @@ impl Keeper {
         }
         let thread = std::thread::Builder::new()
             .name("mizzen-keeper".into())
-            .spawn(move || rounds.run())?;
+            .spawn(move || {
+                let _ours = Ours::enter();
+                rounds.run();
+            })?;
         let _ = self.thread.set(thread);
         Ok(())
     }
@@ -385,6 +389,7 @@ impl Rounds {
                 drop(state);
                 self.keeper.notify();
             }
+            ToProcess::Last => process.note_last(),
             // Both were taken while joining; there is one of each.
             ToProcess::Boot(_) | ToProcess::Certificate { .. } => (),
         }

@@ -25,6 +25,7 @@ use crate::process::Handle;
 use crate::process::bells::REACTOR_BELL;
 use crate::rank::{Address, ProcessId, Rank};
 use crate::tasks::with_seat;
+use crate::threads;
 use crate::wait::{Crowd, Patience, Step, deadline_in, spin};
 
 /// The receiving end of messages. It has one owner, who may move it to another thread but not share it.
@@ -83,6 +84,7 @@ impl Mailbox {
     ///
     /// [`RetrieveError::PeerGone`] once for each process that had sent here and died, or on which this mailbox
     /// [depends](Self::depend_on) and which died or left; everything it sent before has been retrieved then.
+    /// [`RetrieveError::NobodyLeft`] if it is certain that nobody can send anything any more.
     pub fn retrieve<'m>(&self) -> Result<Incoming<'m>, RetrieveError> {
         self.retrieve_until(None)
     }
@@ -235,6 +237,7 @@ impl Mailbox {
 
     fn wait_until(&self, deadline: Option<Instant>) -> Result<Taken, RetrieveError> {
         let mut wait = Wait::new(self, deadline);
+        wait.for_anybody = deadline.is_none();
         let mut looks = wait.first_looks();
         loop {
             spin(looks, || self.places.is_hot_ready(&self.core));
@@ -255,6 +258,7 @@ impl Mailbox {
     fn take_as(&self, flags: Flags, target: &mut [u8]) -> Result<Option<Taken>, RetrieveError> {
         let (process, core) = (&self.process, &self.core);
         let mut wait = Wait::new(self, None);
+        wait.for_anybody = true;
         let mut taken = self.places.end_turn(process, core, wait.reach);
         let mut looks = wait.first_looks();
         loop {
@@ -442,6 +446,8 @@ struct Wait<'a> {
     /// How far the next look shall go.
     reach: Reach,
     has_slept: bool,
+    /// Whether it lasts until anybody sends something: then it is an error if nobody can.
+    for_anybody: bool,
 }
 
 impl<'a> Wait<'a> {
@@ -456,6 +462,7 @@ impl<'a> Wait<'a> {
             polling: None,
             reach: Reach::Some,
             has_slept: false,
+            for_anybody: false,
         }
     }
 
@@ -481,6 +488,9 @@ impl<'a> Wait<'a> {
                 Ok(())
             }
             Step::Sleep(nap) => {
+                if self.for_anybody {
+                    self.check_anybody()?;
+                }
                 self.sleep(nap);
                 Ok(())
             }
@@ -491,6 +501,26 @@ impl<'a> Wait<'a> {
             }
             Step::Expired(waited) => Err(RetrieveError::TimedOut { waited }),
         }
+    }
+
+    /// An error if nobody can send anything any more.
+    #[cold]
+    fn check_anybody(&self) -> Result<(), RetrieveError> {
+        let Mailbox {
+            process,
+            core,
+            places,
+            ..
+        } = self.mailbox;
+        let Some(gone) = process.others_if_gone() else {
+            return Ok(());
+        };
+        // What came before that is found now: nobody is there to send after it.
+        if !threads::is_only_one() || places.is_ready(process, core) {
+            return Ok(());
+        }
+        let others = process.size - 1;
+        Err(RetrieveError::NobodyLeft { gone, others })
     }
 
     #[cold]

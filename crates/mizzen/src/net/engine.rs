@@ -19,6 +19,7 @@ use crate::error::{Departure, ReachError};
 pub(super) use crate::lock::lock;
 use crate::process::Process;
 use crate::rank::{MailboxId, ProcessId};
+use crate::threads::Ours;
 
 /// This process's attachment to a network, and its links to the peers there.
 pub(crate) struct Engine {
@@ -139,7 +140,10 @@ impl Engine {
         let weak = Arc::downgrade(&engine);
         let thread = std::thread::Builder::new()
             .name("mizzen-net".into())
-            .spawn(move || run(&weak, &wakeup, &wake))?;
+            .spawn(move || {
+                let _ours = Ours::enter();
+                run(&weak, &wakeup, &wake);
+            })?;
         *lock(&engine.thread) = Some(thread);
         Ok(engine)
     }

@@ -28,7 +28,7 @@ use crate::error::{Departure, Gone, MailboxError};
 use crate::mailbox::Core;
 use crate::memory::{Arena, Memory, Shared};
 use crate::net::Networks;
-use crate::rank::{MailboxId, ProcessId, Rank, mailbox_id, slot_of};
+use crate::rank::{Incarnation, MailboxId, ProcessId, Rank, mailbox_id, slot_of};
 use crate::tasks::Crew;
 
 pub(crate) use self::handle::Handle;
@@ -36,6 +36,8 @@ pub(crate) use self::peers::{Neighbours, Path};
 
 /// The most mailboxes a process has at once: the size of its table of watches.
 pub(crate) const MAX_MAILBOXES: usize = 16_384;
+/// How many processes that are gone are named one by one.
+const NAMED_GONE: usize = 8;
 /// Bytes of the watches of a process.
 pub(crate) const WATCH_BYTES: usize = MAX_MAILBOXES * 4;
 
@@ -68,6 +70,8 @@ pub(crate) struct Process {
     /// Objects of the user that refer to this process.
     handles: AtomicUsize,
     has_left: AtomicBool,
+    /// The launcher said that all other processes have ended and none will be started again.
+    is_last: AtomicBool,
     /// Processes that left in order, and the mailboxes they had posted to: if they turn out to have failed, these are told.
     left: Mutex<HashMap<ProcessId, Vec<MailboxId>>>,
     /// Why the whole job fails, if it does: every mailbox is told, also those made later.
@@ -119,6 +123,7 @@ impl Process {
             own_returns: OnceLock::new(),
             handles: AtomicUsize::new(0),
             has_left: AtomicBool::new(false),
+            is_last: AtomicBool::new(false),
             left: Mutex::default(),
             failure: OnceLock::new(),
         });
@@ -306,6 +311,46 @@ impl Process {
         for core in self.all_mailboxes() {
             self.tell_gone(&core, gone);
         }
+    }
+
+    /// The launcher says that no other process is left, and none will come.
+    pub(crate) fn note_last(&self) {
+        self.is_last.store(true, Ordering::Release);
+        // Their owners look whether anybody can still send to them.
+        for core in self.all_mailboxes() {
+            core.look();
+            self.wake(&core);
+        }
+    }
+
+    /// All others, if none of them can send us anything any more and what they sent has been delivered.
+    pub(crate) fn others_if_gone(&self) -> Option<Vec<Gone>> {
+        let others = || {
+            (0..self.size)
+                .map(Rank)
+                .filter(|rank| *rank != self.id.rank)
+        };
+        let gone = match &self.peers.neighbours {
+            Neighbours::None => true,
+            Neighbours::Launched(_) => self.size == 1 || self.is_last.load(Ordering::Acquire),
+            Neighbours::Local(universe) => others().all(|rank| {
+                let place = universe.place(rank);
+                place.is_none_or(|other| other.has_left.load(Ordering::Acquire))
+            }),
+            Neighbours::Networked(_) => others().all(|rank| {
+                let gone = self.peers.last_gone(rank);
+                gone.is_some_and(|gone| gone.how() == Departure::Left)
+            }),
+        };
+        // A link is taken away when all that came over it has been delivered.
+        let delivered = gone
+            && self.links().1.iter().all(|link| link.peer == self.id)
+            && self.peers.is_linked_to_nobody_but(self.id);
+        delivered.then(|| {
+            let left = |rank| Gone::new(ProcessId::new(rank, Incarnation(0)), Departure::Left);
+            let how = |rank| self.peers.last_gone(rank).unwrap_or_else(|| left(rank));
+            others().take(NAMED_GONE).map(how).collect()
+        })
     }
 
     /// Queues the news for a mailbox's owner.

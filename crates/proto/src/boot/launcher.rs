@@ -57,6 +57,11 @@ pub enum ToAgent {
         /// Which life this will be.
         incarnation: u32,
     },
+    /// This process of yours is the last one: all others have ended, and none will be started again. Tell it.
+    Last {
+        /// Who.
+        rank: u32,
+    },
     /// End all your processes, report their ends, then end yourself.
     Stop,
 }
@@ -117,6 +122,11 @@ impl ToAgent {
                 w.u8(8);
                 Ok(())
             }
+            Self::Last { rank } => {
+                w.u8(9);
+                w.u32(*rank);
+                Ok(())
+            }
         })
     }
 
@@ -160,6 +170,7 @@ impl ToAgent {
                 incarnation: r.u32()?,
             }),
             8 => Ok(Self::Stop),
+            9 => Ok(Self::Last { rank: r.u32()? }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
