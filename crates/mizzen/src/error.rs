@@ -290,13 +290,18 @@ pub enum BindError {
 pub enum FetchError {
     /// Nobody bound the name in time.
     #[error(
-        "nobody bound the name {name:?} within {waited:.1?}; check the spelling where it is bound, or wait longer with `fetch_timeout`"
+        "nobody bound the name {name:?} within {waited:.1?} (rank {keeper} keeps it); {}, or wait longer with `fetch_timeout`",
+        check_spelling(near)
     )]
     Unbound {
         /// The name.
         name: String,
         /// How long we waited.
         waited: Duration,
+        /// The process that keeps the name, and would know.
+        keeper: Rank,
+        /// Bound names that look like it, as far as this process knows any: those that it keeps, bound or fetched.
+        near: Vec<String>,
     },
     /// The name is not one.
     #[error("{name:?} is not a name: {cause}")]
@@ -322,6 +327,17 @@ pub enum FetchError {
         /// Who is gone.
         gone: Gone,
     },
+}
+
+fn check_spelling(near: &[String]) -> String {
+    if near.is_empty() {
+        return "this process knows no name like it: check the spelling where it is bound".into();
+    }
+    let near: Vec<String> = near.iter().map(|name| format!("{name:?}")).collect();
+    format!(
+        "did you mean {}, which is bound? Check the spelling",
+        near.join(" or ")
+    )
 }
 
 /// Why a process cannot be reached.

@@ -541,7 +541,14 @@ impl<'a> Wait<'a> {
             return;
         }
         if let Some(waited) = self.patience.remarkable() {
-            process.remark(waited, "for a message to one of its mailboxes");
+            let from = match core.only_dependence() {
+                Some(rank) => format!(", which depends on rank {rank}"),
+                None => String::new(),
+            };
+            process.remark(
+                waited,
+                &format!("for a message to one of its mailboxes{from}"),
+            );
         }
         process.sleep(
             nap,

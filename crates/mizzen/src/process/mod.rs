@@ -7,6 +7,7 @@ pub(crate) mod channel;
 mod handle;
 pub(crate) mod link;
 mod names;
+mod near;
 mod peers;
 pub(crate) mod post;
 mod pump;
@@ -376,11 +377,18 @@ impl Process {
         })
     }
 
-    /// Has the launcher tell the user that a call waits for long.
+    /// Has the launcher tell the user that a call waits for long. Without a launcher, says it on standard error: a program
+    /// under test that stands still must not do so without a word.
     #[cold]
     pub(crate) fn remark(&self, waited: Duration, what: &str) {
-        if let Neighbours::Launched(keeper) = &self.peers.neighbours {
-            keeper.remark(format!("has waited {:.0} s {what}", waited.as_secs_f64()));
+        let text = format!("has waited {:.0} s {what}", waited.as_secs_f64());
+        match &self.peers.neighbours {
+            Neighbours::Launched(keeper) => keeper.remark(text),
+            _ => {
+                let gone = self.others_if_gone().filter(|gone| !gone.is_empty());
+                let tail = gone.map_or("", |_| "; all other ranks are gone");
+                eprintln!("mizzen: rank {} {text}{tail}.", self.id);
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use mizzen_proto::id::RequestId;
 use mizzen_proto::names::{Directory, DirectoryLimits, NameCache, Reply, shard_of};
 use mizzen_proto::wire::{Frame, Keep, Name, NameFrame, NameRefusal};
 
+use super::near::near;
 use super::{Path, Process};
 use crate::error::{BindError, FetchError, Gone, ReachError};
 use crate::lock::lock;
@@ -203,8 +204,26 @@ impl Process {
             Err(Failure::TimedOut(waited)) => Err(FetchError::Unbound {
                 name: text(),
                 waited,
+                keeper: self.holder_of(valid),
+                near: self.near(name),
             }),
         }
+    }
+
+    /// Names like this one, among those that this process knows: it keeps, bound or fetched them.
+    fn near(&self, name: &str) -> Vec<String> {
+        /// Of each kind; a fetch that failed must not take long to say so.
+        const LOOKED_AT: usize = 4096;
+        let mut known: Vec<String> = {
+            let directory = lock(&self.names.directory);
+            let names = directory.bindings().map(|(name, _)| name.to_owned());
+            names.take(LOOKED_AT).collect()
+        };
+        known.extend(lock(&self.names.bound).keys().take(LOOKED_AT).cloned());
+        let cache = lock(&self.names.cache);
+        known.extend(cache.names().take(LOOKED_AT).map(str::to_owned));
+        drop(cache);
+        near(name, known.iter().map(String::as_str))
     }
 
     /// An address that turned out to be closed is not to be given out again.
@@ -427,10 +446,10 @@ impl Process {
             }
             if waited >= REMARK_AFTER && !remarked {
                 remarked = true;
-                self.remark(
-                    waited,
-                    &format!("for somebody to bind the name {:?}", name.as_str()),
-                );
+                drop(questions);
+                self.remark_unbound(waited, name);
+                questions = lock(&self.names.questions);
+                continue;
             }
             let nap = left.unwrap_or(REMARK_AFTER).min(REMARK_AFTER);
             let wait = || self.names.answered.wait_timeout(questions, nap);
@@ -438,6 +457,18 @@ impl Process {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
+    }
+
+    /// Tells the user which name is missing, who keeps it, and what may have been meant.
+    fn remark_unbound(&self, waited: Duration, name: Name<'_>) {
+        let (text, keeper) = (name.as_str(), self.holder_of(name));
+        let meant = match &self.near(text)[..] {
+            [] => String::new(),
+            near => format!("; bound are {near:?}"),
+        };
+        let what =
+            format!("for somebody to bind the name {text:?}, which rank {keeper} keeps{meant}");
+        self.remark(waited, &what);
     }
 
     fn answer(&self, request: RequestId, answer: Answer) {

@@ -1,6 +1,8 @@
-//! Names: what binding twice means.
+//! Names: what binding twice means, and what a fetch says that finds nobody.
 
-use mizzen::BindError;
+use std::time::Duration;
+
+use mizzen::{BindError, FetchError};
 
 use super::{inbox_of, meet};
 use crate::run;
@@ -45,6 +47,30 @@ fn a_name_of_a_dropped_or_unbound_mailbox_can_be_bound_again() {
             meet(&deck, "bound")?;
             deck.fetch("inbox")?.send(&7u64)?;
         }
+        meet(&deck, "end")
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_misspelt_name_is_answered_with_names_like_it_that_are_known_here() {
+    run(2, |deck| {
+        let name = format!("answers of {}", deck.rank());
+        let inbox = inbox_of(&deck, &name)?;
+        let misspelt = format!("anwsers of {}", deck.rank());
+        let error = deck.fetch_timeout(&misspelt, Duration::from_millis(50));
+        let Err(FetchError::Unbound { ref near, .. }) = error else {
+            panic!("{error:?}")
+        };
+        assert!(near.contains(&name), "{near:?}");
+        let said = error.as_ref().map(drop).unwrap_err().to_string();
+        assert!(said.contains(&format!("did you mean {name:?}")), "{said}");
+        assert!(said.contains("keeps"), "{said}");
+
+        let other = deck.fetch_timeout("results", Duration::ZERO);
+        let said = other.map(drop).unwrap_err().to_string();
+        assert!(said.contains("knows no name like it"), "{said}");
+        drop(inbox);
         meet(&deck, "end")
     })
     .unwrap();
