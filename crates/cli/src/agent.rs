@@ -268,6 +268,7 @@ impl Agent {
                 self.children
                     .broadcast(rank, &ToProcess::Joined { rank, incarnation });
             }
+            ToAgent::Last { rank } => self.children.post(rank, &ToProcess::Last, vec![]),
             ToAgent::Restart { rank, incarnation } => self.restart(rank, incarnation),
             ToAgent::Room { bytes } => self.outlet.add_room(bytes),
             ToAgent::Stop => {

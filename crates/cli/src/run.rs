@@ -437,7 +437,8 @@ impl Launcher {
     }
 
     fn act(&mut self, actions: Vec<Action>) {
-        for action in actions {
+        let last = self.job.poll_last();
+        for action in actions.into_iter().chain(last) {
             match action {
                 Action::Say(sentence) => self.printer.say(&sentence),
                 Action::Tell(host, frame) => self.tell(host, &frame),

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mizzen_proto::id::StreamId;
 use zerocopy::{Immutable, IntoBytes};
@@ -12,7 +12,7 @@ use crate::error::{PostError, UnpackError};
 use crate::incoming::Incoming;
 use crate::link::{MemoryLink, Route};
 use crate::memory::Lent;
-use crate::message::{Message, Outgoing, Single};
+use crate::message::{Mark, Message, Outgoing, Single};
 use crate::net::NetLink;
 use crate::peers::Path;
 use crate::plain::Plain;
@@ -65,7 +65,7 @@ impl MailboxRef {
     /// As [`post`](Self::post).
     #[inline]
     pub fn send<T: IntoBytes + Immutable + ?Sized>(&self, value: &T) -> Result<(), PostError> {
-        self.post_single(value.as_bytes(), Until::Forever)
+        self.post_single(value.as_bytes(), Mark::of::<T>(), Until::Forever)
     }
 
     /// Sends one serde value.
@@ -113,7 +113,7 @@ impl MailboxRef {
         message: &mut Message<'_>,
         timeout: Duration,
     ) -> Result<(), PostError> {
-        self.post_until(message, Until::Deadline(Instant::now() + timeout))
+        self.post_until(message, Until::within(timeout))
     }
 
     /// Posts a header and a lent buffer, which moves to the receiver.
@@ -181,12 +181,12 @@ impl MailboxRef {
         })
     }
 
-    fn post_single(&self, bytes: &[u8], until: Until) -> Result<(), PostError> {
+    fn post_single(&self, bytes: &[u8], mark: Mark, until: Until) -> Result<(), PostError> {
         let posted = match self.opened()? {
             Opened::Memory { link, route } => {
-                link.post(&**self.process, route, &Single(bytes), until)
+                link.post(&**self.process, route, &Single(bytes, mark), until)
             }
-            Opened::Net(link) => self.post_net(link, Outgoing::single(&[bytes]), until),
+            Opened::Net(link) => self.post_net(link, Outgoing::single(&[bytes], mark), until),
         };
         self.note(posted)
     }

@@ -282,6 +282,13 @@ impl Core {
         lock(&self.depends).contains(&rank)
     }
 
+    /// The rank on which the mailbox depends, if it is one.
+    pub(crate) fn only_dependence(&self) -> Option<Rank> {
+        let depends = lock(&self.depends);
+        let mut ranks = depends.iter();
+        ranks.next().copied().filter(|_| ranks.next().is_none())
+    }
+
     /// A task awaits a message, and `looker` shall wake it.
     pub(crate) fn set_waker(&self, waker: Waker, looker: Looker) {
         *lock(&self.waker) = Some(Awaiting { waker, looker });

@@ -387,13 +387,18 @@ pub enum BindError {
 pub enum FetchError {
     /// Nobody bound the name in time.
     #[error(
-        "nobody bound the name {name:?} within {waited:.1?}; check the spelling where it is bound, or wait longer with `fetch_timeout`"
+        "nobody bound the name {name:?} within {waited:.1?} (rank {keeper} keeps it); {}, or wait longer with `fetch_timeout`",
+        check_spelling(near)
     )]
     Unbound {
         /// The name.
         name: String,
         /// How long we waited.
         waited: Duration,
+        /// The process that keeps the name, and would know.
+        keeper: Rank,
+        /// Bound names that look like it, as far as this process knows any: those that it keeps, bound or fetched.
+        near: Vec<String>,
     },
     /// The name is not one.
     #[error("{name:?} is not a name: {cause}")]
@@ -419,6 +424,17 @@ pub enum FetchError {
         /// Who is gone.
         gone: Gone,
     },
+}
+
+fn check_spelling(near: &[String]) -> String {
+    if near.is_empty() {
+        return "this process knows no name like it: check the spelling where it is bound".into();
+    }
+    let near: Vec<String> = near.iter().map(|name| format!("{name:?}")).collect();
+    format!(
+        "did you mean {}, which is bound? Check the spelling",
+        near.join(" or ")
+    )
 }
 
 /// Why a process cannot be reached.
@@ -515,6 +531,15 @@ pub enum RetrieveError {
     /// retrieved. This is said once for each process; retrieving goes on with the others.
     #[error("{0}; everything it sent to this mailbox before was retrieved")]
     PeerGone(Gone),
+    /// Nobody can send to this mailbox any more: every other process of the job has ended, all that they sent was retrieved,
+    /// and the program has no other thread here. Said only by waits without a deadline, and only when it is certain.
+    #[error("nobody is left who could send to this mailbox: {}", nobody(gone, *.others))]
+    NobodyLeft {
+        /// Those who are gone; the first few of many.
+        gone: Vec<Gone>,
+        /// How many there were.
+        others: u32,
+    },
     /// Nothing came in time.
     #[error("no message came within {waited:.1?}")]
     TimedOut {
@@ -529,6 +554,19 @@ pub enum RetrieveError {
         /// What is wrong.
         cause: UnpackError,
     },
+}
+
+fn nobody(gone: &[Gone], others: u32) -> String {
+    let named: Vec<String> = gone.iter().map(Gone::to_string).collect();
+    let rest = others as usize - gone.len().min(others as usize);
+    let who = match (named.is_empty(), rest) {
+        (true, _) => "the job has no other process".to_owned(),
+        (false, 0) => named.join(", "),
+        (false, rest) => format!("{}, and {rest} more are gone", named.join(", ")),
+    };
+    format!(
+        "{who}, and this process has no other thread; retrieve no more messages than are sent, or say with `depend_on` whom you wait for"
+    )
 }
 
 /// Why a piece could not be unpacked.
@@ -554,6 +592,26 @@ pub enum UnpackError {
     /// The piece is not a lent buffer.
     #[error("the piece is not a lent buffer, or was unpacked before")]
     NotLent,
+    /// The piece is a serde value, and plain data was asked for.
+    #[error(
+        "the piece is a serde value (sent with `send_value`, or packed with `pack_value`); receive it with `receive_value`, or unpack it with `unpack_value`"
+    )]
+    NotPlain,
+    /// The piece is plain data, and a serde value was asked for.
+    #[error(
+        "the piece is plain data (sent with `send`, or packed with `pack_safer` and its kin); receive it with `receive::<T>` or `receive_vec::<T>`, or unpack it with `unpack_express`, not as a serde value"
+    )]
+    NotAValue,
+    /// The piece was sent as other numbers than it was asked for. Only between debug builds.
+    #[error(
+        "the piece was sent as {sent} and asked for as {asked}; ask for the type that was sent (only debug builds notice this)"
+    )]
+    Type {
+        /// What the sender gave.
+        sent: &'static str,
+        /// What the receiver asked for.
+        asked: &'static str,
+    },
     /// The piece is not a mailbox.
     #[error("the piece is not the address of a mailbox")]
     NotAMailbox,

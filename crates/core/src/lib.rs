@@ -31,6 +31,7 @@ mod mailboxes;
 mod memory;
 mod message;
 mod names;
+mod near;
 mod net;
 mod peers;
 mod plain;
@@ -47,6 +48,7 @@ pub mod service;
 mod stream;
 #[cfg(test)]
 mod testing;
+mod threads;
 mod together;
 #[doc(hidden)]
 pub mod wait;

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use crate::net::{Control, attach};
 use crate::peers::Path;
 use crate::process::{Neighbours, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::threads::Ours;
 use crate::together::link_together;
 
 /// Runs a job of `size` ranks as threads of this process and returns what each rank returned.
@@ -138,6 +140,8 @@ fn run_ranks<T: Send>(
         tell(Gone::new(id, Departure::Died));
         None
     };
+    // This thread only waits for the ranks.
+    let ours = Ours::enter();
     let results: Vec<Option<T>> = std::thread::scope(|threads| {
         let ranks: Vec<_> = decks
             .into_iter()
@@ -148,6 +152,7 @@ fn run_ranks<T: Send>(
             .map(|rank| rank.join().unwrap_or_else(|panic| resume_unwind(panic)))
             .collect()
     });
+    drop(ours);
     match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(Failure::Panic(panic)) => resume_unwind(panic),
         Some(Failure::Error(error)) => Err(error),
@@ -227,6 +232,17 @@ impl Neighbours for Local {
     fn is_launched(&self) -> bool {
         true
     }
+
+    fn others_are_gone(&self, process: &Process) -> bool {
+        process.others().all(|rank| {
+            let place = self.0.place(rank);
+            place.is_none_or(|other| other.has_left.load(Ordering::Acquire))
+        })
+    }
+
+    fn remark(&self, me: ProcessId, text: String) {
+        say(me, &text);
+    }
 }
 
 /// Ranks of the same OS process that reach each other through a network: where each of them listens.
@@ -263,4 +279,20 @@ impl Neighbours for Networked {
     fn is_launched(&self) -> bool {
         true
     }
+
+    fn others_are_gone(&self, process: &Process) -> bool {
+        process.others().all(|rank| {
+            let gone = process.peers.last_gone(rank);
+            gone.is_some_and(|gone| gone.how() == Departure::Left)
+        })
+    }
+
+    fn remark(&self, me: ProcessId, text: String) {
+        say(me, &text);
+    }
+}
+
+/// Without a launcher, standard error is where a program under test says that it stands still.
+fn say(me: ProcessId, text: &str) {
+    eprintln!("mizzen: rank {me} {text}.");
 }

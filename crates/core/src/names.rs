@@ -11,12 +11,16 @@ use mizzen_proto::wire::{Frame, Keep, Name, NameFrame, NameRefusal};
 use crate::blocking::without_place;
 use crate::error::{BindError, FetchError, Gone, ReachError};
 use crate::lock::lock;
-use crate::rank::{Address, ProcessId, Rank};
+use crate::near::near;
+use crate::rank::{Address, MailboxId, ProcessId, Rank};
 
 /// Who carries frames about names, and knows who is there.
 pub(crate) trait Courier {
     /// Whether no life of a rank is known to be there, or to come.
     fn is_gone(&self, rank: Rank) -> bool;
+
+    /// Whether one of our mailboxes is there.
+    fn has_mailbox(&self, mailbox: MailboxId) -> bool;
 
     /// A process turned out to be gone.
     fn note_gone(&self, gone: Gone);
@@ -90,10 +94,22 @@ impl Names {
         name: &str,
         address: Address,
     ) -> Result<(), BindError> {
-        // Noted before it is asked for: if the holder dies or comes back meanwhile, it is bound again.
-        lock(&self.bound).insert(name.to_owned(), address);
+        let before = {
+            let mut bound = lock(&self.bound);
+            // Noted before it is asked for: if the holder dies or comes back meanwhile, it is bound again.
+            match bound.get(name) {
+                Some(other) if *other != address && courier.has_mailbox(other.mailbox) => None,
+                _ => Some(bound.insert(name.to_owned(), address)),
+            }
+        };
+        let Some(before) = before else {
+            return Err(BindError::Taken {
+                name: name.to_owned(),
+                owner: self.me.rank,
+            });
+        };
         let bound = self.ask_to_bind(courier, name, address);
-        if bound.is_err() {
+        if bound.is_err() && before != Some(address) {
             lock(&self.bound).remove(name);
         }
         bound
@@ -120,7 +136,16 @@ impl Names {
             name: valid,
             address,
         };
-        match self.ask(courier, valid, ask, None) {
+        let mut answer = self.ask(courier, valid, ask, None);
+        if let Some(stale) = self.stale_of_ours(name, address, &answer) {
+            let free = NameFrame::Unbind {
+                name: valid,
+                address: stale,
+            };
+            let _ = self.send_to_holder(courier, self.holder_of(courier, valid), free);
+            answer = self.ask(courier, valid, ask, None);
+        }
+        match answer {
             Ok(Answer::Bound | Answer::Found(..)) => Ok(()),
             Ok(Answer::Conflict(owner)) => Err(BindError::Taken {
                 name: text(),
@@ -144,9 +169,29 @@ impl Names {
         }
     }
 
+    /// What keeps `name` from being bound to `address`, if it is a mailbox of ours that was dropped with its name, or whose
+    /// unbinding did not reach the keeper.
+    fn stale_of_ours(
+        &self,
+        name: &str,
+        address: Address,
+        answer: &Result<Answer, Failure>,
+    ) -> Option<Address> {
+        let is_wanted = || lock(&self.bound).get(name) == Some(&address);
+        match answer {
+            Ok(Answer::Conflict(now)) if now.process == self.me && is_wanted() => Some(*now),
+            _ => None,
+        }
+    }
+
     /// Frees a name that means one of our mailboxes.
     pub(crate) fn unbind(&self, courier: &dyn Courier, name: &str, address: Address) {
-        lock(&self.bound).remove(name);
+        {
+            let mut bound = lock(&self.bound);
+            if bound.get(name) == Some(&address) {
+                bound.remove(name);
+            }
+        }
         if let Ok(name) = Name::new(name) {
             let holder = shard_of(name, self.size);
             let _ = self.send_to_holder(courier, holder, NameFrame::Unbind { name, address });
@@ -195,8 +240,26 @@ impl Names {
             Err(Failure::TimedOut(waited)) => Err(FetchError::Unbound {
                 name: text(),
                 waited,
+                keeper: self.holder_of(courier, valid),
+                near: self.near(name),
             }),
         }
+    }
+
+    /// Names like this one, among those that this process knows: it keeps, bound or fetched them.
+    fn near(&self, name: &str) -> Vec<String> {
+        /// Of each kind; a fetch that failed must not take long to say so.
+        const LOOKED_AT: usize = 4096;
+        let mut known: Vec<String> = {
+            let directory = lock(&self.directory);
+            let names = directory.bindings().map(|(name, _)| name.to_owned());
+            names.take(LOOKED_AT).collect()
+        };
+        known.extend(lock(&self.bound).keys().take(LOOKED_AT).cloned());
+        let cache = lock(&self.cache);
+        known.extend(cache.names().take(LOOKED_AT).map(str::to_owned));
+        drop(cache);
+        near(name, known.iter().map(String::as_str))
     }
 
     /// An address that turned out to be closed is not to be given out again.
@@ -394,10 +457,10 @@ impl Names {
             }
             if waited >= REMARK_AFTER && !remarked {
                 remarked = true;
-                courier.remark(
-                    waited,
-                    &format!("for somebody to bind the name {:?}", name.as_str()),
-                );
+                drop(questions);
+                self.remark_unbound(courier, waited, name);
+                questions = lock(&self.questions);
+                continue;
             }
             let nap = left.unwrap_or(REMARK_AFTER).min(REMARK_AFTER);
             let wait = || self.answered.wait_timeout(questions, nap);
@@ -405,6 +468,18 @@ impl Names {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
+    }
+
+    /// Tells the user which name is missing, who keeps it, and what may have been meant.
+    fn remark_unbound(&self, courier: &dyn Courier, waited: Duration, name: Name<'_>) {
+        let (text, keeper) = (name.as_str(), self.holder_of(courier, name));
+        let meant = match &self.near(text)[..] {
+            [] => String::new(),
+            near => format!("; bound are {near:?}"),
+        };
+        let what =
+            format!("for somebody to bind the name {text:?}, which rank {keeper} keeps{meant}");
+        courier.remark(waited, &what);
     }
 
     fn answer(&self, request: RequestId, answer: Answer) {

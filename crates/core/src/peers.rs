@@ -165,6 +165,14 @@ impl Peers {
         joined.is_none_or(|joined| joined <= gone.process().incarnation)
     }
 
+    /// Whether every path to another process has ended.
+    pub(crate) fn is_linked_to_nobody_but(&self, me: ProcessId) -> bool {
+        let paths = self.paths.read().unwrap_or_else(PoisonError::into_inner);
+        paths
+            .values()
+            .all(|path| path.peer() == me || path.is_ended())
+    }
+
     pub(crate) fn note_joined(&self, life: ProcessId) {
         let mut joined = lock(&self.joined);
         let latest = joined.entry(life.rank).or_insert(life.incarnation);

@@ -11,7 +11,7 @@ use crate::error::PostError;
 use crate::link::{MemoryLink, Route};
 use crate::links::WithLinks;
 use crate::memory::{Arena, Lent, LentBytes, LoanTicket, Purpose};
-use crate::message::{Encoded, Flags, Message, Single};
+use crate::message::{Encoded, Flags, Message};
 use crate::plain::Plain;
 use crate::wait::{Crowd, Patience, Step, Until, spin};
 
@@ -343,8 +343,8 @@ impl mizzen_lane::Parts for Ticket<'_> {
         self.bytes.len()
     }
 
-    fn each(&self, take: impl FnMut(&[u8])) {
-        Single(self.bytes).each(take);
+    fn each(&self, mut take: impl FnMut(&[u8])) {
+        take(self.bytes);
     }
 }
 

@@ -31,6 +31,8 @@ use crate::rank::{Address, Incarnation, MailboxId, ProcessId, Rank};
 use crate::reactor::Reactor;
 use crate::workers::Crew;
 
+/// How many processes that are gone are named one by one.
+const NAMED_GONE: usize = 8;
 /// How long a rank may take to answer when it is first reached.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -53,7 +55,9 @@ pub struct Process {
     crew: OnceLock<Arc<Crew>>,
     /// Objects of the user that refer to this process.
     pub(crate) handles: AtomicUsize,
-    has_left: AtomicBool,
+    pub(crate) has_left: AtomicBool,
+    /// The launcher said that all other processes have ended and none will be started again.
+    pub(crate) is_last: AtomicBool,
     /// Processes that left in order, and the mailboxes they had posted to: if they turn out to have failed, these are told.
     left: Mutex<HashMap<ProcessId, Vec<MailboxId>>>,
 }
@@ -79,8 +83,11 @@ pub(crate) trait Neighbours: Send + Sync {
         false
     }
 
+    /// Whether no other process can send us anything any more.
+    fn others_are_gone(&self, process: &Process) -> bool;
+
     /// Has the user told something about this process, as far as anybody listens.
-    fn remark(&self, _text: String) {}
+    fn remark(&self, _me: ProcessId, _text: String) {}
 }
 
 impl Process {
@@ -110,6 +117,7 @@ impl Process {
             crew: OnceLock::new(),
             handles: AtomicUsize::new(0),
             has_left: AtomicBool::new(false),
+            is_last: AtomicBool::new(false),
             left: Mutex::default(),
         }))
     }
@@ -306,6 +314,35 @@ impl Process {
         self.mailboxes.fail(gone);
     }
 
+    /// The launcher says that no other process is left, and none will come.
+    pub(crate) fn note_last(&self) {
+        self.is_last.store(true, Ordering::Release);
+        // Their owners look whether anybody can still send to them.
+        for core in self.mailboxes.all() {
+            core.look();
+            self.mailboxes.wake(&core);
+        }
+    }
+
+    /// All others, if none of them can send us anything any more and what they sent has been delivered.
+    pub(crate) fn others_if_gone(&self) -> Option<Vec<Gone>> {
+        // A link is taken away when all that came over it has been delivered.
+        let delivered = self.neighbours.others_are_gone(self)
+            && self.links.all().1.iter().all(|link| link.peer == self.id)
+            && self.peers.is_linked_to_nobody_but(self.id);
+        delivered.then(|| {
+            let left = |rank| Gone::new(ProcessId::new(rank, Incarnation(0)), Departure::Left);
+            let how = |rank| self.peers.last_gone(rank).unwrap_or_else(|| left(rank));
+            self.others().take(NAMED_GONE).map(how).collect()
+        })
+    }
+
+    /// All other ranks of the job.
+    pub(crate) fn others(&self) -> impl Iterator<Item = Rank> + use<> {
+        let me = self.id.rank;
+        (0..self.size).map(Rank).filter(move |rank| *rank != me)
+    }
+
     /// The thread that wakes async tasks of this process; started when first needed.
     pub(crate) fn ensure_reactor(&self) -> std::io::Result<()> {
         let mut reactor = lock(&self.reactor);
@@ -387,8 +424,11 @@ impl Progress for Process {
 
     #[cold]
     fn remark(&self, waited: Duration, what: &str) {
+        let gone = self.others_if_gone().filter(|gone| !gone.is_empty());
+        let tail = gone.map_or("", |_| "; all other ranks are gone");
+        let waited = waited.as_secs_f64();
         self.neighbours
-            .remark(format!("has waited {:.0} s {what}", waited.as_secs_f64()));
+            .remark(self.id, format!("has waited {waited:.0} s {what}{tail}"));
     }
 }
 
@@ -435,6 +475,10 @@ impl Control for Process {
 impl Courier for Process {
     fn is_gone(&self, rank: Rank) -> bool {
         self.peers.is_gone(rank)
+    }
+
+    fn has_mailbox(&self, mailbox: MailboxId) -> bool {
+        self.mailboxes.get(mailbox).is_some()
     }
 
     fn note_gone(&self, gone: Gone) {

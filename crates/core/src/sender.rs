@@ -5,7 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mizzen_lane::{SHORT_MAX, Watch};
 use mizzen_proto::id::StreamId;
@@ -17,7 +17,7 @@ use crate::error::PostError;
 use crate::link::MemoryLink;
 use crate::link::OpenLane;
 use crate::memory::{Lent, LoanTicket};
-use crate::message::{Encoded, Flags, Message, Outgoing, Single};
+use crate::message::{Encoded, Flags, Mark, Message, Outgoing, Single};
 use crate::net::NetLink;
 use crate::plain::Plain;
 use crate::process::Process;
@@ -107,10 +107,10 @@ impl Sender {
     /// As [`post`](Self::post).
     #[inline]
     pub fn send<T: IntoBytes + Immutable + ?Sized>(&mut self, value: &T) -> Result<(), PostError> {
-        let bytes = value.as_bytes();
+        let (bytes, mark) = (value.as_bytes(), Mark::of::<T>());
         match &mut self.path {
-            Path::Memory(lane) => lane.send(&self.process, bytes),
-            Path::Net { .. } => self.post_net(Outgoing::single(&[bytes]), Until::Forever),
+            Path::Memory(lane) => lane.send(&self.process, bytes, mark),
+            Path::Net { .. } => self.post_net(Outgoing::single(&[bytes], mark), Until::Forever),
         }
     }
 
@@ -153,7 +153,7 @@ impl Sender {
         message: &mut Message<'_>,
         timeout: Duration,
     ) -> Result<(), PostError> {
-        self.post_until(message, Until::Deadline(Instant::now() + timeout))
+        self.post_until(message, Until::within(timeout))
     }
 
     /// Posts a header and a lent buffer, which moves to the receiver.
@@ -211,12 +211,12 @@ impl Sender {
 impl Lane {
     /// The way of a short message: nothing here is for anything else.
     #[inline]
-    fn send(&mut self, process: &Arc<Process>, bytes: &[u8]) -> Result<(), PostError> {
+    fn send(&mut self, process: &Arc<Process>, bytes: &[u8], mark: Mark) -> Result<(), PostError> {
         let well = !self.link.is_ended() && !self.open.closed.load(Ordering::Relaxed);
-        if well && self.open.producer.try_short(Flags::SINGLE.0, bytes).is_ok() {
+        if well && self.open.producer.try_short(mark.single().0, bytes).is_ok() {
             return self.link.call_quietly(&self.watch);
         }
-        self.send_slowly(process, bytes)
+        self.send_slowly(process, bytes, mark)
     }
 
     /// The way of a header and a lent buffer that fit into a slot. Gives the buffer back if it must go another way.
@@ -245,8 +245,13 @@ impl Lane {
     }
 
     #[cold]
-    fn send_slowly(&mut self, process: &Arc<Process>, bytes: &[u8]) -> Result<(), PostError> {
-        self.post(process, &Single(bytes), Until::Forever)
+    fn send_slowly(
+        &mut self,
+        process: &Arc<Process>,
+        bytes: &[u8],
+        mark: Mark,
+    ) -> Result<(), PostError> {
+        self.post(process, &Single(bytes, mark), Until::Forever)
     }
 
     fn post(

@@ -8,5 +8,6 @@ pub use crate::lock::{lock, lock_patiently, try_lock};
 pub use crate::mailbox::{Next, Taken};
 pub use crate::message::Lead;
 pub use crate::rank::{Address, MailboxId};
+pub use crate::wait::deadline_in;
 pub use crate::workers::{Crew, Pace, Source, Worker, catch_panics, places, step_aside};
 pub use mizzen_lane::SHORT_MAX;

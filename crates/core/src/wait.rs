@@ -34,6 +34,12 @@ const HOGGED_YIELD: Duration = Duration::from_millis(1);
 /// A wait is usual until then. Longer than the launcher's limit of one line in ten seconds.
 const FIRST_REMARK: Duration = Duration::from_millis(10_100);
 
+/// When a wait of `timeout` from now ends. `None`: later than the clock can say, which is never.
+#[must_use]
+pub fn deadline_in(timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(timeout)
+}
+
 /// Until when to wait for room.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
@@ -43,6 +49,11 @@ pub(crate) enum Until {
 }
 
 impl Until {
+    /// At most so long from now.
+    pub(crate) fn within(timeout: Duration) -> Self {
+        deadline_in(timeout).map_or(Self::Forever, Self::Deadline)
+    }
+
     pub(crate) fn deadline(self) -> Option<Instant> {
         match self {
             Self::Forever => None,

@@ -167,7 +167,8 @@ impl Deck {
     ///
     /// # Errors
     ///
-    /// [`BindError::Taken`] if the name means another mailbox.
+    /// [`BindError::Taken`] if the name means another mailbox, of this process or of another. Binding the same one again is
+    /// fine; [`unbind`](Self::unbind) it, or drop it, before the name is bound to another.
     pub fn bind(&self, name: &str, mailbox: &Mailbox) -> Result<(), BindError> {
         self.process.bind(name, mailbox.full_address())
     }

@@ -9,6 +9,9 @@ use crate::deck::Deck;
 /// The ranks share nothing but what `body` captures; they communicate as processes of one host would. If a rank fails or
 /// panics, the others are told as if its process had died, and its failure is the result.
 ///
+/// If all ranks but one have returned and that one waits for a message that nobody can send, it is told so
+/// ([`RetrieveError::NobodyLeft`](crate::RetrieveError::NobodyLeft)), provided that the program has no other threads.
+///
 /// ```
 /// let squares = mizzen::local(4, |deck| Ok(deck.rank().0 * deck.rank().0))?;
 /// assert_eq!(squares, [0, 1, 4, 9]);

@@ -192,3 +192,22 @@ fn a_message_is_not_passed_over_when_another_sender_ends() {
     })
     .unwrap();
 }
+
+#[test]
+fn a_type_of_the_programs_own_is_received_as_what_it_is_made_of() -> Result<()> {
+    #[derive(
+        zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable, zerocopy::KnownLayout,
+    )]
+    #[repr(transparent)]
+    struct Metres(f64);
+
+    run(1, |deck| {
+        let inbox = deck.mailbox()?;
+        inbox.address().send(&Metres(3.5))?;
+        assert_eq!(inbox.receive::<f64>()?, 3.5);
+        inbox.address().send(&4.5f64)?;
+        assert_eq!(inbox.receive::<Metres>()?.0, 4.5);
+        Ok(())
+    })
+    .map(drop)
+}

@@ -397,10 +397,10 @@ pub(crate) fn message() -> Vec<Vec<u8>> {
         [&[1, place][..], &offset, &len, bytes].concat()
     };
     // Two pieces of 8 and 3 bytes; one of them lent; a message in a message.
-    let two = [&[2, 16, 6][..], &[7; 11]].concat();
-    let lent = [&[2, 16, 65][..], &[7; 8], &ticket(0, 4096, 64)].concat();
-    let inner = [&[1, 24][..], &[0], &two[..11]].concat();
-    let long = [&[1, 0xf0, 1][..], &[7; 120]].concat();
+    let two = [&[2, 32, 12][..], &[7; 11]].concat();
+    let lent = [&[2, 32, 0x81, 1][..], &[7; 8], &ticket(0, 4096, 64)].concat();
+    let inner = [&[1, 48][..], &[0], &two[..11]].concat();
+    let long = [&[1, 0xe0, 3][..], &[7; 120]].concat();
     let mut all = Vec::new();
     for lane in [2, 3] {
         all.push(post(lane, 1, &[7; 8], &[0]));
@@ -420,7 +420,7 @@ pub(crate) fn message() -> Vec<Vec<u8>> {
             &poke(2, 0, &100_u64.to_le_bytes())[..],
             &poke(2, 64, &(5_u64 << 32).to_le_bytes()),
             &poke(2, 72, &4096_u64.to_le_bytes()),
-            &poke(2, 4096, &[1, 0xc4, 1]),
+            &poke(2, 4096, &[1, 0x88, 3]),
             &post(lane, 32, &ticket(0, 0, 101), &[4, 8, 13]),
         ];
         all.push(manifest.concat());
@@ -439,28 +439,24 @@ pub(crate) fn message() -> Vec<Vec<u8>> {
     }
     all.push(network(1, &[7; 8], &[0]));
     all.push(network(0, &two, &[0, 1]));
-    all.push(network(2, &[&[2, 16, 17][..], &[7; 16]].concat(), &[0, 6]));
+    all.push(network(2, &[&[2, 32, 33][..], &[7; 16]].concat(), &[0, 6]));
     all.push(network(0, &inner, &[10, 0, 11]));
     // Lengths whose sum is more than there are numbers.
-    let huge = [
-        &[2][..],
-        &[0xfe],
-        &[0xff; 8],
-        &[1],
-        &[0xfe],
-        &[0xff; 8],
-        &[1],
-    ]
-    .concat();
+    let longest = [&[0xfc][..], &[0xff; 8], &[1]].concat();
+    let huge = [&[5][..], &longest.repeat(5)].concat();
     all.push(network(0, &huge, &[2]));
+    // A serde value, alone and among others, and asked for as what it is not; a mark that there is not.
+    all.push(network(129, &[3, b'a', b'b', b'c'], &[8, 0]));
+    all.push(network(0, &[1, 18, 3, b'a', b'b', b'c'], &[1, 8]));
+    all.push(network(0x0f01, &[7; 8], &[0]));
     all.push(post(2, 8, &[1, 0, 0, 0], &[]));
     // A lane says that a message came over a network, and makes its lent piece longer than there are bytes.
-    let foreign = [&[1, 0xf1, 1][..], &[7; 120]].concat();
+    let foreign = [&[1, 0xe1, 3][..], &[7; 120]].concat();
     all.push(post(
         3,
         16,
         &foreign,
-        &[15, 1, 0x41, 0x04, 0, 0, 2, 0, 0x91, 3, 6],
+        &[15, 1, 0x41, 0x04, 0, 0, 2, 0, 0xa1, 6, 6],
     ));
     // Mailboxes that are not there.
     let nobody = |to: u8| [2, 1, 0, to, 1, 0, 7];

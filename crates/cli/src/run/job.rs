@@ -30,6 +30,8 @@ pub(crate) struct Job {
     /// Ranks that have not ended and have said that they wait.
     hinting: usize,
     restarts: u32,
+    /// The life that was told that it is the last one: its rank and incarnation.
+    told_last: Option<(u32, u32)>,
     /// The signals that ask programs to end and were passed on, each once: who fails now is not started again.
     interrupts: Vec<Interrupt>,
     stopping: bool,
@@ -71,6 +73,7 @@ impl Job {
             alive,
             hinting: 0,
             restarts: 0,
+            told_last: None,
             interrupts: Vec::new(),
             stopping: false,
             exit_code: None,
@@ -298,6 +301,21 @@ impl Job {
             let alive = self.alive;
             self.interrupts.push(Interrupt { number, alive });
         }
+    }
+
+    /// Tells a process, once, that it is the only one left: who ended was not started again, and will not be.
+    pub(crate) fn poll_last(&mut self) -> Option<Action> {
+        if self.alive != 1 || self.stopping || self.ranks.len() == 1 {
+            return None;
+        }
+        let is_left = |state: &Rank| state.ended.is_none() && state.pid.is_some();
+        let rank = self.ranks.iter().position(is_left)?;
+        let state = &self.ranks[rank];
+        let life = (rank as u32, state.incarnation);
+        if self.told_last.replace(life) == Some(life) {
+            return None;
+        }
+        Some(Action::Tell(state.host, ToAgent::Last { rank: life.0 }))
     }
 
     /// Whether no process is left, and none will be started.

@@ -30,6 +30,7 @@ use crate::peers::{MayAsk, Path};
 use crate::process::Process;
 use crate::progress::Progress;
 use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::threads::Ours;
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 32;
@@ -137,7 +138,10 @@ impl Keeper {
         }
         let thread = std::thread::Builder::new()
             .name("mizzen-keeper".into())
-            .spawn(move || rounds.run())?;
+            .spawn(move || {
+                let _ours = Ours::enter();
+                rounds.run();
+            })?;
         let _ = self.thread.set(thread);
         Ok(())
     }
@@ -428,6 +432,7 @@ impl Rounds {
                 drop(state);
                 self.keeper.notify();
             }
+            ToProcess::Last => process.note_last(),
             // Both were taken while joining; there is one of each.
             ToProcess::Boot(_) | ToProcess::Certificate { .. } => (),
         }

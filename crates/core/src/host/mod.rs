@@ -13,6 +13,7 @@ mod pair;
 mod tests;
 
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -137,6 +138,10 @@ impl Neighbours for Alone {
     fn is_launched(&self) -> bool {
         false
     }
+
+    fn others_are_gone(&self, _: &Process) -> bool {
+        true
+    }
 }
 
 /// Processes started by the launcher; its agent introduces us.
@@ -167,7 +172,11 @@ impl Neighbours for Launched {
         true
     }
 
-    fn remark(&self, text: String) {
+    fn others_are_gone(&self, process: &Process) -> bool {
+        process.size == 1 || process.is_last.load(Ordering::Acquire)
+    }
+
+    fn remark(&self, _: ProcessId, text: String) {
         self.0.remark(text);
     }
 }

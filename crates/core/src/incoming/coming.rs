@@ -147,7 +147,7 @@ impl Incoming<'_> {
         self.payload.copy_out(0, &mut bytes[..here]);
         let mut blocks: Vec<(usize, LentBytes)> = Vec::new();
         for (at, entry) in pieces {
-            if entry.lent && at >= here && entry.len > 0 {
+            if entry.is_lent() && at >= here && entry.len > 0 {
                 blocks.push((at, self.block(entry.len as usize)?));
             }
         }

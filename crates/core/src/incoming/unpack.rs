@@ -9,7 +9,7 @@ use crate::error::UnpackError;
 use crate::link::{MemoryLink, Stream};
 use crate::memory::{Borrowed, Loan, LoanTicket};
 use crate::message::{
-    Entry, Flags, MAX_PIECES, Payload, VARINT_MAX, push_varint, read_varint, ticket_at,
+    Entry, Flags, Kind, MAX_PIECES, Mark, Payload, VARINT_MAX, push_varint, read_varint, ticket_at,
 };
 use crate::plain::Plain;
 use crate::process::Process;
@@ -112,9 +112,9 @@ impl<'m> Incoming<'m> {
     ///
     /// # Errors
     ///
-    /// [`UnpackError`] if there is no piece left or its length is another.
+    /// [`UnpackError`] if there is no piece left, its length is another, or it is a serde value.
     pub fn unpack_express<T: Plain>(&mut self) -> Result<T, UnpackError> {
-        let at = self.piece_of(size_of::<T>())?;
+        let at = self.plain_of::<T>(size_of::<T>())?;
         self.arrive(at, size_of::<T>())?;
         let mut value = T::new_zeroed();
         self.payload.copy_out(at, value.as_mut_bytes());
@@ -131,7 +131,7 @@ impl<'m> Incoming<'m> {
         target: &mut T,
     ) -> Result<(), UnpackError> {
         let target = target.as_mut_bytes();
-        let at = self.piece_of(target.len())?;
+        let at = self.plain_of::<T>(target.len())?;
         self.arrive(at, target.len())?;
         self.payload.copy_out(at, target);
         Ok(())
@@ -145,13 +145,14 @@ impl<'m> Incoming<'m> {
     pub fn unpack_vec<T: Plain>(&mut self) -> Result<Vec<T>, UnpackError> {
         let (entry, _) = self.peek()?;
         let (len, size) = (entry.len as usize, size_of::<T>());
+        check_plain(entry)?;
         if size == 0 || len % size != 0 {
             return Err(UnpackError::Length {
                 expected: size,
                 found: len,
             });
         }
-        let at = self.piece_of(len)?;
+        let at = self.plain_of::<T>(len)?;
         self.arrive(at, len)?;
         let mut values = Vec::new();
         values
@@ -174,7 +175,7 @@ impl<'m> Incoming<'m> {
         target: &'m mut T,
     ) -> Result<(), UnpackError> {
         let target = target.as_mut_bytes();
-        let at = self.piece_of(target.len())?;
+        let at = self.plain_of::<T>(target.len())?;
         self.pending.push((at, target));
         Ok(())
     }
@@ -186,7 +187,7 @@ impl<'m> Incoming<'m> {
     /// [`UnpackError`] if the next piece is not lent or does not hold whole values of `T`.
     pub fn unpack_lent<T: Plain>(&mut self) -> Result<Borrowed<T>, UnpackError> {
         let (entry, used) = self.peek()?;
-        if !entry.lent {
+        if !entry.is_lent() {
             return Err(UnpackError::NotLent);
         }
         let at = self.data_at;
@@ -203,8 +204,20 @@ impl<'m> Incoming<'m> {
     ///
     /// # Errors
     ///
-    /// [`UnpackError::Decode`] if the bytes are not a `T`.
+    /// [`UnpackError::Decode`] if the bytes are not a `T`; [`UnpackError::NotAValue`] if they are plain data.
     pub fn unpack_value<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, UnpackError> {
+        if self.peek()?.0.kind == Kind::Plain {
+            return Err(UnpackError::NotAValue);
+        }
+        self.unpack_encoded()
+    }
+
+    /// Unpacks a value of which only its bytes were packed, as services do.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError::Decode`] if the bytes are not a `T`.
+    pub fn unpack_encoded<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, UnpackError> {
         self.with_piece(|bytes| postcard::from_bytes(bytes).map_err(UnpackError::decode))
     }
 
@@ -218,7 +231,7 @@ impl<'m> Incoming<'m> {
         let bytes = self.with_piece(|bytes| Ok(bytes.to_vec()))?;
         let (flags, rest) = bytes.split_first().ok_or(UnpackError::NotAMessage)?;
         let flags = Flags(u16::from(*flags));
-        if flags.without(Flags::SINGLE) != Flags::default() {
+        if flags.without(Flags::SINGLE.with(Flags::VALUE)) != Flags::default() {
             return Err(UnpackError::NotAMessage);
         }
         Incoming::open(process, source, flags, Payload::Owned(rest.to_vec()), None)
@@ -284,13 +297,31 @@ impl<'m> Incoming<'m> {
         })
     }
 
-    /// Where the next piece begins, if it is plain and `len` bytes long; steps over it.
+    /// Where the next piece begins, if it is plain values of `T` and `len` bytes long; steps over it.
+    #[inline]
+    fn plain_of<T: ?Sized>(&mut self, len: usize) -> Result<usize, UnpackError> {
+        let (entry, used) = self.peek()?;
+        check_plain(entry)?;
+        // Another length says more than another number.
+        if entry.len == len as u64 {
+            Mark::of::<T>().check(self.flags)?;
+        }
+        self.pass_over(entry, used, len)
+    }
+
+    /// Where the next piece begins, if it is not lent and `len` bytes long; steps over it.
     #[inline]
     fn piece_of(&mut self, len: usize) -> Result<usize, UnpackError> {
         let (entry, used) = self.peek()?;
-        if entry.lent {
+        if entry.is_lent() {
             return Err(UnpackError::Lent);
         }
+        self.pass_over(entry, used, len)
+    }
+
+    /// Steps over the next piece if it is `len` bytes long: where it begins.
+    #[inline]
+    fn pass_over(&mut self, entry: Entry, used: usize, len: usize) -> Result<usize, UnpackError> {
         if entry.len != len as u64 {
             return Err(UnpackError::Length {
                 expected: len,
@@ -341,7 +372,11 @@ impl<'m> Incoming<'m> {
             return Ok((
                 Entry {
                     len: self.payload.len() as u64,
-                    lent: false,
+                    kind: if self.flags.has(Flags::VALUE) {
+                        Kind::Value
+                    } else {
+                        Kind::Plain
+                    },
                 },
                 0,
             ));
@@ -396,7 +431,7 @@ impl<'m> Incoming<'m> {
             self.arrive_window(at)?;
             let (entry, used) = self.entry_at(at).ok_or(UnpackError::Malformed)?;
             let is_ticket = !self.flags.has(Flags::FOREIGN);
-            if entry.lent && is_ticket && entry.len != LoanTicket::BYTES as u64 {
+            if entry.is_lent() && is_ticket && entry.len != LoanTicket::BYTES as u64 {
                 return Err(UnpackError::Malformed);
             }
             at += used;
@@ -426,7 +461,7 @@ impl<'m> Incoming<'m> {
 
     /// Where lent pieces not unpacked yet begin.
     fn lent_places(&self) -> Vec<usize> {
-        let lent = |(at, entry): (usize, Entry)| entry.lent.then_some(at);
+        let lent = |(at, entry): (usize, Entry)| entry.is_lent().then_some(at);
         self.rest().into_iter().filter_map(lent).collect()
     }
 
@@ -456,14 +491,24 @@ impl fmt::Debug for Incoming<'_> {
     }
 }
 
+/// Plain data is asked for.
+#[inline]
+fn check_plain(entry: Entry) -> Result<(), UnpackError> {
+    match entry.kind {
+        Kind::Plain => Ok(()),
+        Kind::Lent => Err(UnpackError::Lent),
+        Kind::Value => Err(UnpackError::NotPlain),
+    }
+}
+
 /// The bytes of a message of a header and a lent buffer, as any other with these two pieces has them.
 fn with_table(handed: &Payload) -> Option<Vec<u8>> {
     let header = handed.len().checked_sub(LoanTicket::BYTES)?;
     let mut bytes = Vec::new();
     push_varint(&mut bytes, 2);
-    for (len, lent) in [(header, false), (LoanTicket::BYTES, true)] {
+    for (len, kind) in [(header, Kind::Plain), (LoanTicket::BYTES, Kind::Lent)] {
         let len = len as u64;
-        Entry { len, lent }.push(&mut bytes);
+        Entry { len, kind }.push(&mut bytes);
     }
     let at = bytes.len();
     bytes.resize(at + handed.len(), 0);

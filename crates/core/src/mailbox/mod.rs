@@ -22,11 +22,12 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, MailboxError, RetrieveError, UnpackError};
 use crate::incoming::Incoming;
 use crate::memory::{Borrowed, LoanTicket};
-use crate::message::Flags;
+use crate::message::{Flags, Mark};
 use crate::plain::Plain;
 use crate::progress::{Polling, Progress};
 use crate::rank::{Address, ProcessId, Rank};
-use crate::wait::{Crowd, Patience, Step, spin};
+use crate::threads;
+use crate::wait::{Crowd, Patience, Step, deadline_in, spin};
 use crate::workers::with_seat;
 
 /// The receiving end of messages. It has one owner, who may move it to another thread but not share it.
@@ -100,6 +101,7 @@ impl Mailbox {
     ///
     /// [`RetrieveError::PeerGone`] once for each process that had sent here and died, or on which this mailbox
     /// [depends](Self::depend_on) and which died or left; everything it sent before has been retrieved then.
+    /// [`RetrieveError::NobodyLeft`] if it is certain that nobody can send anything any more.
     pub fn retrieve<'m>(&self) -> Result<Incoming<'m>, RetrieveError> {
         self.retrieve_until(None)
     }
@@ -133,7 +135,7 @@ impl Mailbox {
     ///
     /// As [`retrieve_deadline`](Self::retrieve_deadline).
     pub fn retrieve_timeout<'m>(&self, timeout: Duration) -> Result<Incoming<'m>, RetrieveError> {
-        self.retrieve_until(Some(Instant::now() + timeout))
+        self.retrieve_until(deadline_in(timeout))
     }
 
     /// The next message, for async tasks of any runtime. Dropping the future loses nothing.
@@ -146,7 +148,22 @@ impl Mailbox {
         poll_fn(move |context| mailbox.poll_retrieve(context)).await
     }
 
-    /// Waits for a message that is one plain value.
+    /// Waits for a message that is one plain value: what [`send`](MailboxRef::send) sends. A serde value is received with
+    /// [`receive_value`](Self::receive_value), and neither as the other.
+    ///
+    /// In debug builds, numbers, and slices and arrays of them, also know which they are: a `u64` is not received as `f64`.
+    /// Bytes (`u8`) and types of the program's own go with everything of their length, as do all in release builds.
+    ///
+    /// ```
+    /// use mizzen::{Error, UnpackError};
+    /// mizzen::local(1, |deck| {
+    ///     let inbox = deck.mailbox()?;
+    ///     inbox.address().send(&7u64)?;
+    ///     let mistaken = inbox.receive_value::<String>();
+    ///     assert!(matches!(mistaken, Err(Error::Unpack(UnpackError::NotAValue))));
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
     ///
     /// # Errors
     ///
@@ -155,10 +172,11 @@ impl Mailbox {
     pub fn receive<T: Plain>(&self) -> Result<T, Error> {
         // Filled in place: a value that moves just after it was written word by word waits for those writes.
         let mut value = T::new_zeroed();
-        if self.take_hot(Flags::SINGLE, value.as_mut_bytes()) {
+        let flags = Mark::of::<T>().single();
+        if self.take_hot(flags, value.as_mut_bytes()) {
             return Ok(value);
         }
-        match self.take_as(Flags::SINGLE, value.as_mut_bytes())? {
+        match self.take_as(flags, value.as_mut_bytes())? {
             None => Ok(value),
             Some(taken) => Ok(self.open(taken)?.unpack_express()?),
         }
@@ -238,6 +256,7 @@ impl Mailbox {
 
     fn wait_until(&self, deadline: Option<Instant>) -> Result<Taken, RetrieveError> {
         let mut wait = Wait::new(self, deadline);
+        wait.for_anybody = deadline.is_none();
         let mut looks = wait.first_looks();
         loop {
             spin(looks, || self.places.is_hot_ready(&self.core));
@@ -258,6 +277,7 @@ impl Mailbox {
     fn take_as(&self, flags: Flags, target: &mut [u8]) -> Result<Option<Taken>, RetrieveError> {
         let (process, core) = (&self.process, &self.core);
         let mut wait = Wait::new(self, None);
+        wait.for_anybody = true;
         let mut taken = self.places.end_turn(process, core, wait.reach);
         let mut looks = wait.first_looks();
         loop {
@@ -448,6 +468,8 @@ struct Wait<'a> {
     /// How far the next look shall go.
     reach: Reach,
     has_slept: bool,
+    /// Whether it lasts until anybody sends something: then it is an error if nobody can.
+    for_anybody: bool,
 }
 
 impl<'a> Wait<'a> {
@@ -462,6 +484,7 @@ impl<'a> Wait<'a> {
             polling: None,
             reach: Reach::Some,
             has_slept: false,
+            for_anybody: false,
         }
     }
 
@@ -487,6 +510,9 @@ impl<'a> Wait<'a> {
                 Ok(())
             }
             Step::Sleep(nap) => {
+                if self.for_anybody {
+                    self.check_anybody()?;
+                }
                 self.sleep(nap);
                 Ok(())
             }
@@ -497,6 +523,26 @@ impl<'a> Wait<'a> {
             }
             Step::Expired(waited) => Err(RetrieveError::TimedOut { waited }),
         }
+    }
+
+    /// An error if nobody can send anything any more.
+    #[cold]
+    fn check_anybody(&self) -> Result<(), RetrieveError> {
+        let Mailbox {
+            process,
+            core,
+            places,
+            ..
+        } = self.mailbox;
+        let Some(gone) = process.others_if_gone() else {
+            return Ok(());
+        };
+        // What came before that is found now: nobody is there to send after it.
+        if !threads::is_only_one() || places.is_ready(process, core) {
+            return Ok(());
+        }
+        let others = process.size - 1;
+        Err(RetrieveError::NobodyLeft { gone, others })
     }
 
     #[cold]
@@ -517,7 +563,14 @@ impl<'a> Wait<'a> {
             return;
         }
         if let Some(waited) = self.patience.remarkable() {
-            process.remark(waited, "for a message to one of its mailboxes");
+            let from = match core.only_dependence() {
+                Some(rank) => format!(", which depends on rank {rank}"),
+                None => String::new(),
+            };
+            process.remark(
+                waited,
+                &format!("for a message to one of its mailboxes{from}"),
+            );
         }
         process.bells.sleep(
             nap,

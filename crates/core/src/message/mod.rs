@@ -12,15 +12,20 @@
 //! | express | there when unpack returns | [`crate::Incoming::unpack_express`] |
 //! | cheaper (receiving) | there after `finish` | [`crate::Incoming::unpack_cheaper`] |
 //!
+//! A piece knows whether it is plain data or a serde value, and is unpacked as what it is. In debug builds a value that was
+//! sent with `send` also knows which number it is: a `u64` received as `f64` is an error there.
+//!
 //! Packing and unpacking only record; memory is read in `post` and written in `finish`. Leaking a message is harmless.
 
+mod mark;
 mod outgoing;
 mod payload;
 mod pieces;
 mod tickets;
 
+pub(crate) use mark::Mark;
 pub(crate) use outgoing::{Encoded, Outgoing, Single};
 pub use outgoing::{Later, Lead, Message};
 pub(crate) use payload::{Offered, Payload, Streaming};
-pub(crate) use pieces::{Entry, Flags, MAX_PIECES, VARINT_MAX, push_varint, read_varint};
+pub(crate) use pieces::{Entry, Flags, Kind, MAX_PIECES, VARINT_MAX, push_varint, read_varint};
 pub(crate) use tickets::{lent_tickets, ticket_at};

@@ -6,7 +6,8 @@ use core::marker::PhantomData;
 use mizzen_lane::{Parts, SHORT_MAX};
 use zerocopy::{Immutable, IntoBytes};
 
-use super::pieces::{Entry, Flags, push_varint};
+use super::mark::Mark;
+use super::pieces::{Entry, Flags, Kind, push_varint};
 use crate::error::PostError;
 use crate::memory::{Lent, LentBytes, LoanTicket};
 use crate::plain::Plain;
@@ -51,6 +52,7 @@ enum Piece<'m> {
     Copied {
         start: usize,
         end: usize,
+        kind: Kind,
     },
     Borrowed(&'m [u8]),
     Later(&'m mut [u8]),
@@ -154,6 +156,7 @@ impl<'m> Message<'m> {
         self.pieces.push(Piece::Copied {
             start,
             end: self.copied.len(),
+            kind: Kind::Value,
         });
         Ok(self)
     }
@@ -174,6 +177,7 @@ impl<'m> Message<'m> {
         self.pieces.push(Piece::Copied {
             start,
             end: self.copied.len(),
+            kind: Kind::Plain,
         });
         Ok(self)
     }
@@ -216,10 +220,9 @@ impl<'m> Message<'m> {
         if !single {
             self.begin_table(&mut table);
             for piece in &self.pieces {
-                let lent = matches!(piece, Piece::Lent { .. });
                 Entry {
                     len: self.bytes_of(piece).len() as u64,
-                    lent,
+                    kind: piece.kind(),
                 }
                 .push(&mut table);
             }
@@ -236,6 +239,9 @@ impl<'m> Message<'m> {
         } else {
             Flags::default()
         };
+        if single && self.pieces[0].kind() == Kind::Value {
+            flags = flags.with(Flags::VALUE);
+        }
         if self.has_lent() {
             flags = flags.with(Flags::LENT);
         }
@@ -259,15 +265,15 @@ impl<'m> Message<'m> {
         self.begin_table(&mut table);
         pieces.extend(self.lead.as_ref().map(|lead| &lead[..]));
         for piece in &self.pieces {
-            let (bytes, lent) = match piece {
+            let bytes = match piece {
                 Piece::Lent { buffer, .. } => {
                     let buffer = buffer.as_ref().ok_or(PostError::LentTwice)?;
-                    (buffer.as_bytes(), true)
+                    buffer.as_bytes()
                 }
-                piece => (self.bytes_of(piece), false),
+                piece => self.bytes_of(piece),
             };
-            let len = bytes.len() as u64;
-            Entry { len, lent }.push(&mut table);
+            let (len, kind) = (bytes.len() as u64, piece.kind());
+            Entry { len, kind }.push(&mut table);
             pieces.push(bytes);
         }
         if wire.flags.has(Flags::SINGLE) {
@@ -292,8 +298,8 @@ impl<'m> Message<'m> {
         let before = usize::from(self.lead.is_some());
         push_varint(table, (before + self.pieces.len()) as u64);
         if let Some(lead) = &self.lead {
-            let len = lead.len() as u64;
-            Entry { len, lent: false }.push(table);
+            let (len, kind) = (lead.len() as u64, Kind::Plain);
+            Entry { len, kind }.push(table);
         }
     }
 
@@ -307,16 +313,27 @@ impl<'m> Message<'m> {
         self.pieces.push(Piece::Copied {
             start,
             end: self.copied.len(),
+            kind: Kind::Plain,
         });
         self
     }
 
     fn bytes_of<'a>(&'a self, piece: &'a Piece<'m>) -> &'a [u8] {
         match piece {
-            Piece::Copied { start, end } => &self.copied[*start..*end],
+            Piece::Copied { start, end, .. } => &self.copied[*start..*end],
             Piece::Borrowed(bytes) => bytes,
             Piece::Later(bytes) => bytes,
             Piece::Lent { ticket, .. } => ticket.as_bytes(),
+        }
+    }
+}
+
+impl Piece<'_> {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Copied { kind, .. } => *kind,
+            Self::Borrowed(_) | Self::Later(_) => Kind::Plain,
+            Self::Lent { .. } => Kind::Lent,
         }
     }
 }
@@ -355,7 +372,7 @@ pub(crate) trait Encoded: Parts {
 
 /// A message of one plain piece, without a table.
 #[derive(Clone, Copy)]
-pub(crate) struct Single<'a>(pub(crate) &'a [u8]);
+pub(crate) struct Single<'a>(pub(crate) &'a [u8], pub(crate) Mark);
 
 impl Parts for Single<'_> {
     #[inline]
@@ -372,7 +389,7 @@ impl Parts for Single<'_> {
 impl Encoded for Single<'_> {
     #[inline]
     fn flags(&self) -> Flags {
-        Flags::SINGLE
+        self.1.single()
     }
 
     #[inline]
@@ -391,9 +408,9 @@ pub(crate) struct Outgoing<'a> {
 
 impl<'a> Outgoing<'a> {
     /// A message of one plain piece.
-    pub(crate) fn single(piece: &'a [&'a [u8]; 1]) -> Self {
+    pub(crate) fn single(piece: &'a [&'a [u8]; 1], mark: Mark) -> Self {
         Self {
-            flags: Flags::SINGLE,
+            flags: mark.single(),
             table: &[],
             pieces: piece,
         }

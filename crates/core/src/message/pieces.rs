@@ -1,8 +1,8 @@
 //! The piece table in front of a message's bytes.
 //!
 //! A message of one plain piece has no table: its bytes are the piece. Any other message begins with the number of
-//! pieces and, for each, its length times two, plus one if it is lent; all as variable-length integers. A
-//! lent piece holds a descriptor of the buffer instead of its bytes.
+//! pieces and, for each, its length times four, plus one if it is lent or two if it is a serde value; all as variable-length
+//! integers. A lent piece holds a descriptor of the buffer instead of its bytes.
 
 /// What a message's tag says about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +23,13 @@ impl Flags {
     pub(crate) const STREAM: Self = Self(32);
     /// A header and a lent buffer, without a table: the buffer's ticket, then the header.
     pub(crate) const HANDED: Self = Self(64);
+    /// The one piece of a message without a table is a serde value.
+    pub(crate) const VALUE: Self = Self(128);
+    /// Which numbers the one piece of a message without a table holds, if its sender said so: see [`Mark`].
+    pub(crate) const MARK: Self = Self(0x0f00);
     /// What may be said on the wire.
-    pub(crate) const ON_WIRE: Self = Self(Self::SINGLE.0 | Self::LENT.0);
+    pub(crate) const ON_WIRE: Self =
+        Self(Self::SINGLE.0 | Self::LENT.0 | Self::VALUE.0 | Self::MARK.0);
 
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -53,7 +58,18 @@ pub(crate) const VARINT_MAX: usize = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) len: u64,
-    pub(crate) lent: bool,
+    pub(crate) kind: Kind,
+}
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Bytes that are a value: plain data, the address of a mailbox, a message.
+    Plain = 0,
+    /// The descriptor of a lent buffer, or, over a network, its bytes.
+    Lent = 1,
+    /// A serde value.
+    Value = 2,
 }
 
 /// Appends `value` to `out`.
@@ -84,18 +100,23 @@ pub(crate) fn read_varint(bytes: &[u8]) -> Option<(u64, usize)> {
 
 impl Entry {
     pub(crate) fn push(self, table: &mut Vec<u8>) {
-        push_varint(table, self.len << 1 | u64::from(self.lent));
+        push_varint(table, self.len << 2 | self.kind as u64);
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let (value, used) = read_varint(bytes)?;
-        Some((
-            Self {
-                len: value >> 1,
-                lent: value & 1 == 1,
-            },
-            used,
-        ))
+        let kind = match value & 3 {
+            0 => Kind::Plain,
+            1 => Kind::Lent,
+            2 => Kind::Value,
+            _ => return None,
+        };
+        let len = value >> 2;
+        Some((Self { len, kind }, used))
+    }
+
+    pub(crate) fn is_lent(self) -> bool {
+        self.kind == Kind::Lent
     }
 }
 
@@ -117,6 +138,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn an_entry_comes_back_with_its_kind_and_an_unknown_kind_is_refused() {
+        for kind in [Kind::Plain, Kind::Lent, Kind::Value] {
+            for len in [0, 31, 32, 1 << 40] {
+                let mut table = Vec::new();
+                Entry { len, kind }.push(&mut table);
+                assert_eq!(
+                    Entry::read(&table),
+                    Some((Entry { len, kind }, table.len()))
+                );
+            }
+        }
+        assert_eq!(Entry::read(&[7]), None);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) fn lent_tickets(payload: &Payload) -> Vec<LoanTicket> {
     }
     let mut tickets = Vec::new();
     for entry in entries {
-        if entry.lent {
+        if entry.is_lent() {
             tickets.extend(ticket_at(payload, at));
         }
         at = at.saturating_add(entry.len as usize);

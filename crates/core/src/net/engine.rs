@@ -19,6 +19,7 @@ use super::pushed::PATIENCE;
 use crate::error::{Departure, Gone, ReachError};
 use crate::lock::lock;
 use crate::rank::{MailboxId, ProcessId};
+use crate::threads::Ours;
 
 /// This process's attachment to a network, and its links to the peers there.
 pub(crate) struct Engine {
@@ -141,7 +142,10 @@ impl Engine {
         let weak = Arc::downgrade(&engine);
         let thread = std::thread::Builder::new()
             .name("mizzen-net".into())
-            .spawn(move || run(&weak, &wakeup, &wake))?;
+            .spawn(move || {
+                let _ours = Ours::enter();
+                run(&weak, &wakeup, &wake);
+            })?;
         *lock(&engine.thread) = Some(thread);
         Ok(engine)
     }

@@ -11,7 +11,7 @@ use mizzen_proto::wire::Frame;
 use super::engine::{Engine, Later};
 use super::id::FLAGS;
 use super::lending::NetOffered;
-use super::link::{Control, Hub, NetLink, Standing};
+use super::link::{Control, Hub, NetLink, Standing, UNREAD_MAX};
 use super::outcome::Outcome;
 use crate::delivery::{Account, Delivery};
 use crate::error::{Departure, Gone};
@@ -165,6 +165,11 @@ impl Engine {
         let mut state = link.lock();
         if state.is_condemned {
             return Ok(());
+        }
+        // Every answer is caused by a frame that comes here, and by nobody else: it is bounded here. What waits in the
+        // protocol itself is soon moved to the outbox.
+        if state.outbox.len() >= UNREAD_MAX {
+            return Err(Misbehaved);
         }
         let Some(protocol) = &mut state.link else {
             return Ok(());

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use mizzen_driver::Driver;
 use mizzen_proto::id::{BodyId, MailboxId, OfferId, StreamId};
-use mizzen_proto::link::{Link, LinkOptions};
+use mizzen_proto::link::{CONTROL_MAX, Link, LinkOptions};
+use mizzen_proto::names::NAMES_MAX;
 use mizzen_proto::wire::{Frame, NameFrame};
 
 use super::bodies::Bodies;
@@ -107,7 +108,8 @@ pub(crate) struct NetLink {
 pub(super) struct State {
     /// `None` once the link has ended.
     pub(super) link: Option<Link>,
-    /// Frames in the order in which they must go. Bounded by the credits of mailboxes and the limits of the protocol.
+    /// Frames in the order in which they must go. Posters wait when there are [`OUTBOX_MAX`]; a peer that causes answers
+    /// beyond [`UNREAD_MAX`] and does not read them is cut off.
     pub(super) outbox: VecDeque<Vec<u8>>,
     pub(super) bodies: Bodies,
     /// The mailboxes in which the peer's offers lie.
@@ -131,8 +133,12 @@ pub(super) struct Standing {
 pub(super) struct Expired;
 
 /// Frames that wait for the driver before posters wait, too: 16 MiB of the longest. The protocol's own frames and
-/// those about names are not held back, and have bounds of their own.
+/// those about names are not held back, and have a bound of their own: [`UNREAD_MAX`].
 pub(super) const OUTBOX_MAX: usize = 256;
+
+/// Frames that wait for a peer when it is cut off for asking on without reading: as many of the protocol's own as one that
+/// reads can cause (docs/wire.md §8.3), and word of every name that a holder may have.
+pub(super) const UNREAD_MAX: usize = CONTROL_MAX + NAMES_MAX;
 
 /// While a thread waits for a peer, others of this host may wait for it: how often it looks at their lanes.
 const LANES_NAP: Duration = Duration::from_millis(1);
@@ -176,6 +182,13 @@ impl NetLink {
             let mut state = self.lock();
             if state.link.is_none() || state.has_left {
                 return Err(ReachError::Gone(state.gone(self)));
+            }
+            // One that does not read what it was asked before is not asked on.
+            if state.outbox.len() >= UNREAD_MAX {
+                return Err(ReachError::NoPath {
+                    rank: self.peer.rank,
+                    cause: format!("it has left {UNREAD_MAX} frames unread"),
+                });
             }
             state.transmit();
             state.outbox.push_back(Frame::Name(frame).to_vec());

@@ -146,3 +146,74 @@ fn a_poster_waits_when_the_network_takes_nothing() {
     })
     .unwrap();
 }
+
+/// What a peer that never reads has waiting for it at most, whatever it asks: posts, and answers.
+fn flood_of(flooder: impl Fn(u64) -> Vec<u8> + Sync) {
+    let (full, done) = (Barrier::new(2), Barrier::new(2));
+    local_over_tcp(2, |deck| {
+        let inbox = inbox_of(&deck)?;
+        let other = deck.fetch(&format!("inbox {}", 1 - deck.rank().0))?;
+        other.send(&0u8)?;
+        inbox.receive::<u8>()?;
+        let engine = deck.process.networks.get().unwrap().first();
+        if deck.rank() == 1 {
+            // Nobody reads from the socket while the port is taken.
+            let port = port_of(engine);
+            full.wait();
+            done.wait();
+            drop(port);
+            return Ok(());
+        }
+        full.wait();
+        let link = link_to(&deck, 1);
+        let limit = super::link::UNREAD_MAX + super::link::OUTBOX_MAX;
+        let mut port = port_of(engine);
+        let mut most = 0;
+        // Far more than the socket's buffers take besides.
+        for number in 0..1_000_000 {
+            if link.lock().is_condemned {
+                break;
+            }
+            let Port { later, .. } = &mut *port;
+            let event = mizzen_driver::Event::Frame {
+                peer: driver_id(link.peer),
+                bytes: &flooder(number),
+            };
+            engine.handle(Some(&deck.process), later, event);
+            engine.serve_marked(&mut port, Some(&deck.process));
+            most = most.max(link.lock().outbox.len());
+        }
+        engine.release(port, Some(&deck.process));
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !link.is_ended() && Instant::now() < deadline {
+            deck.process.poll_networks();
+        }
+        done.wait();
+        assert!(
+            most <= limit,
+            "{most} frames wait for a peer that never reads"
+        );
+        let gone = link.gone().expect("it was cut off");
+        assert_eq!(gone.how(), Departure::Misbehaved);
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_peer_that_floods_pings_and_never_reads_costs_a_bounded_number_of_frames() {
+    flood_of(|number| {
+        let token = mizzen_proto::id::PingToken(number);
+        mizzen_proto::wire::Frame::Ping { token }.to_vec()
+    });
+}
+
+#[test]
+fn a_peer_that_floods_fetches_and_never_reads_costs_a_bounded_number_of_frames() {
+    flood_of(|number| {
+        let name = mizzen_proto::wire::Name::new("inbox 0").unwrap();
+        let request = mizzen_proto::id::RequestId(number);
+        let fetch = mizzen_proto::wire::NameFrame::Fetch { request, name };
+        mizzen_proto::wire::Frame::Name(fetch).to_vec()
+    });
+}

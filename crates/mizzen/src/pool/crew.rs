@@ -20,7 +20,7 @@ use super::settings::Settings;
 use crate::deck::Deck;
 use crate::rpc::{Client, words_of};
 use mizzen_core::Mailbox;
-use mizzen_core::service::lock;
+use mizzen_core::service::{deadline_in, lock};
 use mizzen_core::{Error, RetrieveError};
 use mizzen_core::{Incarnation, ProcessId, Rank};
 
@@ -281,7 +281,7 @@ where
         Ok(Self {
             bench,
             threads: settings.threads,
-            until: settings.help_for.map(|time| Instant::now() + time),
+            until: settings.help_for.and_then(deadline_in),
             progress: Progress::new(&settings.name, settings.progress),
             all: bench.board.left(),
             watch,

@@ -21,7 +21,7 @@ use mizzen_core::Endpoint;
 use mizzen_core::Mailbox;
 use mizzen_core::MailboxRef;
 use mizzen_core::Sender;
-use mizzen_core::service::Next;
+use mizzen_core::service::{Next, deadline_in};
 use mizzen_core::{Error, PostError, RetrieveError};
 use mizzen_core::{Incoming, Message};
 use mizzen_core::{ProcessId, Rank};
@@ -144,9 +144,9 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     ///
     /// [`CallError::TimedOut`] if the answer did not come in time; otherwise as [`call`](Self::call).
     pub fn call_timeout(&mut self, arguments: &A, timeout: Duration) -> Result<R, CallError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = deadline_in(timeout);
         let call = self.begin(arguments, patience(timeout))?;
-        self.wait_until(call, Some(deadline))
+        self.wait_until(call, deadline)
     }
 
     /// Calls, for async tasks of any runtime. If the future is dropped, the call is [cancelled](Self::cancel).

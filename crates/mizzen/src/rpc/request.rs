@@ -59,7 +59,7 @@ impl Body<'_> {
         match self {
             Self::Value(bytes) => postcard::from_bytes(bytes).map_err(UnpackError::decode),
             Self::Owned(bytes) => postcard::from_bytes(&bytes).map_err(UnpackError::decode),
-            Self::Pieces(mut incoming) => incoming.unpack_value(),
+            Self::Pieces(mut incoming) => incoming.unpack_encoded(),
         }
     }
 

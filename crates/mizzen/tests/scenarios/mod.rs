@@ -1,9 +1,12 @@
 //! Messages and mailboxes, whatever the path between the ranks: `crate::run` chooses it.
 
 mod mobile;
+mod names;
 mod pool;
 mod rpc;
 mod tasks;
+mod timeouts;
+mod types;
 
 use std::time::{Duration, Instant};
 

@@ -57,6 +57,11 @@ pub enum ToAgent {
         /// Which life this will be.
         incarnation: u32,
     },
+    /// This process of yours is the last one: all others have ended, and none will be started again. Tell it.
+    Last {
+        /// Who.
+        rank: u32,
+    },
     /// End all your processes, report their ends, then end yourself.
     Stop,
     /// You may send so many bytes of [`Output`](FromAgent::Output) more, besides the [`OUTPUT_ROOM`](super::OUTPUT_ROOM)
@@ -128,6 +133,11 @@ impl ToAgent {
                 w.u32(*bytes);
                 Ok(())
             }
+            Self::Last { rank } => {
+                w.u8(10);
+                w.u32(*rank);
+                Ok(())
+            }
         })
     }
 
@@ -172,6 +182,7 @@ impl ToAgent {
             }),
             8 => Ok(Self::Stop),
             9 => Ok(Self::Room { bytes: r.u32()? }),
+            10 => Ok(Self::Last { rank: r.u32()? }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }

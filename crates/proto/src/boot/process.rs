@@ -54,6 +54,8 @@ pub enum ToProcess {
         /// Which life of it.
         incarnation: u32,
     },
+    /// All other processes have ended, and none will be started again.
+    Last,
     /// The answer to [`Certify`](FromProcess::Certify). Others of these packets may come before it.
     Certificate {
         /// Says, signed by the job's authority, that the key is this process's, in this life.
@@ -108,6 +110,10 @@ impl ToProcess {
                 w.u8(7);
                 w.bytes(certificate, MAX_CERTIFICATE)
             }
+            Self::Last => {
+                w.u8(8);
+                Ok(())
+            }
         })
     }
 
@@ -144,6 +150,7 @@ impl ToProcess {
             7 => Ok(Self::Certificate {
                 certificate: r.bytes(MAX_CERTIFICATE)?,
             }),
+            8 => Ok(Self::Last),
             kind => Err(DecodeError::Kind(kind)),
         })
     }

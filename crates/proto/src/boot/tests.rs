@@ -118,6 +118,7 @@ fn to_process() -> impl Strategy<Value = ToProcess> {
         }),
         any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToProcess::Joined { rank, incarnation }),
         blob().prop_map(|certificate| ToProcess::Certificate { certificate }),
+        Just(ToProcess::Last),
     ]
 }
 
@@ -154,6 +155,7 @@ fn to_agent() -> impl Strategy<Value = ToAgent> {
         any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToAgent::Restart { rank, incarnation }),
         Just(ToAgent::Stop),
         any::<u32>().prop_map(|bytes| ToAgent::Room { bytes }),
+        any::<u32>().prop_map(|rank| ToAgent::Last { rank }),
     ]
 }
 

@@ -69,6 +69,11 @@ impl NameCache {
         Some(entry.address)
     }
 
+    /// All names that are remembered.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(|name| &**name)
+    }
+
     /// How many names are remembered.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -90,7 +90,7 @@ pub enum Answer {
         /// The bind.
         request: RequestId,
     },
-    /// The name belongs to another process.
+    /// The name means another mailbox.
     Conflict {
         /// The bind.
         request: RequestId,
@@ -326,6 +326,8 @@ impl Directory {
             Some(State::Bound { address: now, .. }) => {
                 if *now == address {
                     Verdict::Keep
+                } else if now.process == address.process {
+                    Verdict::Conflict(*now)
                 } else if now.process.is_fenced_by(address.process) {
                     Verdict::Bind
                 } else if address.process.is_fenced_by(now.process) {

@@ -136,6 +136,28 @@ fn binding_the_same_again_is_harmless() {
 
 // docs/wire.md §7.4
 #[test]
+fn another_mailbox_of_the_same_process_is_a_conflict() {
+    let mut directory = with_sum();
+    let owner = life(1, 0);
+    let (request, holder) = (R2, mailbox_of(owner));
+    let second = Address {
+        mailbox: MailboxId(6),
+        ..holder
+    };
+    directory.handle_bind(owner, R2, name("sum"), second);
+    assert_eq!(
+        replies(&mut directory),
+        [(owner, Answer::Conflict { request, holder })]
+    );
+    assert_eq!(directory.lookup(name("sum")), Some(holder));
+
+    directory.handle_unbind(name("sum"), holder);
+    directory.handle_bind(owner, R2, name("sum"), second);
+    assert_eq!(directory.lookup(name("sum")), Some(second));
+}
+
+// docs/wire.md §7.4
+#[test]
 fn a_later_life_replaces_an_earlier_one_and_never_the_reverse() {
     let mut directory = with_sum();
     let later = mailbox_of(life(1, 1));

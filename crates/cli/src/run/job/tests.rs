@@ -339,3 +339,30 @@ fn a_job_that_continues_survives_a_lost_host() {
     );
     assert!(!job.is_over());
 }
+
+#[test]
+fn the_last_process_is_told_once_and_only_when_nobody_will_be_started_again() {
+    let mut job = job(OnDeath::Restart);
+    let last = Action::Tell(1, ToAgent::Last { rank: 3 });
+    for rank in [0, 1] {
+        job.handle_exited(rank, 0, Death::Exit(0));
+        assert_eq!(job.poll_last(), None);
+    }
+    // It said that it leaves, but may fail yet and be started again.
+    job.handle_left(2, 0);
+    assert_eq!(job.poll_last(), None);
+    job.handle_exited(2, 0, Death::Signal(9));
+    job.handle_started(2, 1, 202);
+    assert_eq!(job.poll_last(), None);
+    job.handle_exited(2, 1, Death::Exit(0));
+    assert_eq!(job.poll_last(), Some(last.clone()));
+    assert_eq!(job.poll_last(), None);
+
+    // Its next life has not heard of it.
+    job.handle_exited(3, 0, Death::Signal(9));
+    assert_eq!(job.poll_last(), None, "it is not there yet");
+    job.handle_started(3, 1, 203);
+    assert_eq!(job.poll_last(), Some(last));
+    job.handle_exited(3, 1, Death::Exit(0));
+    assert_eq!(job.poll_last(), None);
+}

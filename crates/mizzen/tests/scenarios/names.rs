@@ -1,0 +1,77 @@
+//! Names: what binding twice means, and what a fetch says that finds nobody.
+
+use std::time::Duration;
+
+use mizzen::{BindError, FetchError};
+
+use super::{inbox_of, meet};
+use crate::run;
+
+#[test]
+fn a_name_of_one_mailbox_is_taken_for_another_of_the_same_process() {
+    run(2, |deck| {
+        if deck.rank() == 0 {
+            let first = inbox_of(&deck, "inbox")?;
+            deck.bind("inbox", &first)?;
+            let second = deck.mailbox()?;
+            let refused = deck.bind("inbox", &second);
+            assert!(
+                matches!(refused, Err(BindError::Taken { owner, .. }) if owner == deck.rank()),
+                "{refused:?}"
+            );
+            // It is not the second's name to be freed.
+            deck.unbind("inbox", &second);
+            assert!(deck.bind("inbox", &second).is_err());
+            meet(&deck, "tried")?;
+            assert_eq!(first.receive::<u64>()?, 7, "the name still means the first");
+        } else {
+            meet(&deck, "tried")?;
+            deck.fetch("inbox")?.send(&7u64)?;
+        }
+        meet(&deck, "end")
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_name_of_a_dropped_or_unbound_mailbox_can_be_bound_again() {
+    run(2, |deck| {
+        if deck.rank() == 0 {
+            drop(inbox_of(&deck, "inbox")?);
+            let second = inbox_of(&deck, "inbox")?;
+            deck.unbind("inbox", &second);
+            let third = inbox_of(&deck, "inbox")?;
+            meet(&deck, "bound")?;
+            assert_eq!(third.receive::<u64>()?, 7);
+        } else {
+            meet(&deck, "bound")?;
+            deck.fetch("inbox")?.send(&7u64)?;
+        }
+        meet(&deck, "end")
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_misspelt_name_is_answered_with_names_like_it_that_are_known_here() {
+    run(2, |deck| {
+        let name = format!("answers of {}", deck.rank());
+        let inbox = inbox_of(&deck, &name)?;
+        let misspelt = format!("anwsers of {}", deck.rank());
+        let error = deck.fetch_timeout(&misspelt, Duration::from_millis(50));
+        let Err(FetchError::Unbound { ref near, .. }) = error else {
+            panic!("{error:?}")
+        };
+        assert!(near.contains(&name), "{near:?}");
+        let said = error.as_ref().map(drop).unwrap_err().to_string();
+        assert!(said.contains(&format!("did you mean {name:?}")), "{said}");
+        assert!(said.contains("keeps"), "{said}");
+
+        let other = deck.fetch_timeout("results", Duration::ZERO);
+        let said = other.map(drop).unwrap_err().to_string();
+        assert!(said.contains("knows no name like it"), "{said}");
+        drop(inbox);
+        meet(&deck, "end")
+    })
+    .unwrap();
+}
