@@ -644,6 +644,20 @@ impl<A: ?Sized, R> Client<A, R> {
                 cause: body.decode().unwrap_or_default(),
             },
             Kind::Unanswered => CallError::Unanswered { service, rank },
+            Kind::TooLong => {
+                let (bytes, limit) = body.decode().unwrap_or_default();
+                CallError::AnswerTooLong {
+                    service,
+                    rank,
+                    bytes,
+                    limit,
+                }
+            }
+            Kind::Unposted => CallError::AnswerNotPosted {
+                service,
+                rank,
+                cause: body.decode().unwrap_or_default(),
+            },
             _ => CallError::Answer {
                 service,
                 cause: crate::error::UnpackError::Malformed,

@@ -89,6 +89,30 @@ pub enum CallError {
         /// What was wrong.
         cause: UnpackError,
     },
+    /// The result is longer than one message may be.
+    #[error(
+        "the answer of {service:?} at rank {rank} has {bytes} bytes, more than the {limit} that one message may have; return it in several answers"
+    )]
+    AnswerTooLong {
+        /// The service.
+        service: String,
+        /// Where it is served.
+        rank: Rank,
+        /// How long the answer is.
+        bytes: u64,
+        /// How long it may be.
+        limit: u64,
+    },
+    /// The result was there, but could not be posted.
+    #[error("the answer of {service:?} could not be posted at rank {rank}: {cause}")]
+    AnswerNotPosted {
+        /// The service.
+        service: String,
+        /// Where it is served.
+        rank: Rank,
+        /// What posting it said.
+        cause: String,
+    },
     /// The call was cancelled, or its result was taken before.
     #[error("there is no such call to {service:?} under way any more")]
     NoSuchCall {

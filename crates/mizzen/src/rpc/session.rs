@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mizzen_lane::SHORT_MAX;
 
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
+use crate::error::{ArenaError, PostError};
 use crate::lock::{lock, lock_patiently, try_lock};
 use crate::message::Message;
 use crate::sender::Sender;
@@ -47,13 +48,14 @@ impl Session {
         short[..HEADER].copy_from_slice(&header.encode());
         if let Ok(used) = postcard::to_slice(result, &mut short[HEADER..]) {
             let len = HEADER + used.len();
-            let _ = lock_patiently(&self.reply).send(&short[..len]);
-            return;
+            let posted = lock_patiently(&self.reply).send(&short[..len]);
+            return self.check(call, posted);
         }
         let bytes = postcard::to_extend(result, header.encode().to_vec());
         match bytes {
             Ok(bytes) if bytes.len() <= COMPACT_MAX => {
-                let _ = lock_patiently(&self.reply).send(&bytes[..]);
+                let posted = lock_patiently(&self.reply).send(&bytes[..]);
+                self.check(call, posted);
             }
             Ok(bytes) => {
                 let mut message = Message::new();
@@ -67,8 +69,33 @@ impl Session {
     /// Answers with a message.
     pub(super) fn answer_message(&self, call: u64, message: &mut Message<'_>) {
         message.set_lead(Some(self.header(call, Kind::Done).encode()));
-        let _ = lock_patiently(&self.reply).post(message);
+        let posted = lock_patiently(&self.reply).post(message);
         message.set_lead(None);
+        self.check(call, posted);
+    }
+
+    #[inline]
+    fn check(&self, call: u64, posted: Result<(), PostError>) {
+        if let Err(cause) = posted {
+            self.explain(call, &cause);
+        }
+    }
+
+    /// An answer was not posted: its caller is told why, or it would wait for ever.
+    #[cold]
+    fn explain(&self, call: u64, cause: &PostError) {
+        let (kind, words) = match cause {
+            PostError::PeerGone(_) | PostError::Closed { .. } => return,
+            PostError::Memory(ArenaError::TooLong { bytes, limit }) => (
+                Kind::TooLong,
+                postcard::to_allocvec(&(*bytes as u64, *limit as u64)),
+            ),
+            other => (Kind::Unposted, postcard::to_allocvec(&other.to_string())),
+        };
+        let mut bytes = self.header(call, kind).encode().to_vec();
+        bytes.extend(words.unwrap_or_default());
+        // If not even this can be posted, there is no way to the client.
+        let _ = lock_patiently(&self.reply).send(&bytes[..]);
     }
 
     /// Says something that has no value.
