@@ -100,3 +100,28 @@ fn a_portion_of_items_is_bounded_in_bytes() {
     assert_eq!(lengths[0], [8 << 20; 36]);
     assert!(HELPED.load(Ordering::Relaxed) > 0, "rank 1 took some over");
 }
+
+#[test]
+fn the_end_of_a_service_names_the_rank_that_served() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    static ENDED: AtomicBool = AtomicBool::new(false);
+    mizzen::local(2, |deck| {
+        if deck.rank() == 1 {
+            let service = deck.serve("slow", |(): ()| {
+                BEGUN.store(true, Ordering::Release);
+                wait_for(&ENDED);
+            })?;
+            wait_for(&BEGUN);
+            drop(service);
+            wait_for(&ENDED);
+            return Ok(());
+        }
+        let mut slow = deck.client::<(), ()>("slow")?;
+        let call = slow.start(&())?;
+        let error = slow.wait(call).unwrap_err();
+        ENDED.store(true, Ordering::Release);
+        assert_eq!(error.to_string(), "rank 1 does not serve \"slow\" any more");
+        Ok(())
+    })
+    .unwrap();
+}

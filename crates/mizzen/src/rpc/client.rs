@@ -18,7 +18,7 @@ use super::request::{Body, open};
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
 use crate::address::MailboxRef;
 use crate::deck::Deck;
-use crate::error::{Error, PostError, RetrieveError};
+use crate::error::{Error, FetchError, PostError, RetrieveError};
 use crate::mailbox::{Mailbox, Next};
 use crate::message::{Incoming, Message};
 use crate::process::Handle;
@@ -39,6 +39,8 @@ pub struct Client<A: ?Sized, R> {
     session: u32,
     inbox: Mailbox,
     path: Option<Path>,
+    /// Who was called last: errors name it also when the path to it is gone.
+    last_server: Option<Rank>,
     patience: Duration,
     calls: Calls,
     _types: PhantomData<fn(&A) -> R>,
@@ -97,6 +99,7 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
             session: 0,
             inbox: Mailbox::new(process.clone(), process.open_mailbox()?),
             path: None,
+            last_server: None,
             patience: Deck::FETCH_PATIENCE,
             calls: Calls::default(),
             _types: PhantomData,
@@ -427,6 +430,7 @@ impl<A: ?Sized, R> Client<A, R> {
             .send(&hello)
             .map_err(|cause| self.not_posted(cause))?;
         self.inbox.depend_on(server.rank);
+        self.last_server = Some(server.rank);
         self.path = Some(Path { sender, server });
         Ok(())
     }
@@ -540,12 +544,20 @@ impl<A: ?Sized, R> Client<A, R> {
         slot: &mut [u8; SHORT_MAX],
     ) -> Result<Answer, CallError> {
         match self.inbox.take(deadline, slot) {
-            Err(RetrieveError::TimedOut { waited }) => Err(CallError::TimedOut {
-                service: self.service(),
-                rank: self.rank().unwrap_or(Rank(0)),
-                waited,
-            }),
+            Err(RetrieveError::TimedOut { waited }) => Err(self.timed_out(waited)),
             next => Ok(self.file(wanted, next, slot)),
+        }
+    }
+
+    #[cold]
+    fn timed_out(&self, waited: Duration) -> CallError {
+        match self.server_rank() {
+            Some(rank) => CallError::TimedOut {
+                service: self.service(),
+                rank,
+                waited,
+            },
+            None => self.not_served(waited),
         }
     }
 
@@ -605,10 +617,24 @@ impl<A: ?Sized, R> Client<A, R> {
         let service = self.service();
         match ended {
             Ended::Gone(gone) => CallError::PeerGone { service, gone },
-            Ended::Stopped => CallError::Stopped {
-                service,
-                rank: self.rank().unwrap_or(Rank(0)),
+            Ended::Stopped => match self.server_rank() {
+                Some(rank) => CallError::Stopped { service, rank },
+                None => self.not_served(Duration::ZERO),
             },
+        }
+    }
+
+    /// Who is called, or was before the path to it was lost.
+    fn server_rank(&self) -> Option<Rank> {
+        self.rank().or(self.last_server)
+    }
+
+    fn not_served(&self, waited: Duration) -> CallError {
+        let name = self.service();
+        CallError::NotServed {
+            service: self.service(),
+            rank: None,
+            cause: FetchError::Unbound { name, waited },
         }
     }
 
@@ -631,7 +657,10 @@ impl<A: ?Sized, R> Client<A, R> {
 
     #[cold]
     fn failure(&self, kind: Kind, body: Body<'_>) -> CallError {
-        let (service, rank) = (self.service(), self.rank().unwrap_or(Rank(0)));
+        let service = self.service();
+        let Some(rank) = self.server_rank() else {
+            return self.not_served(Duration::ZERO);
+        };
         match kind {
             Kind::Panicked => CallError::Panicked {
                 service,
