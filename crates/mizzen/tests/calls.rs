@@ -125,3 +125,18 @@ fn the_end_of_a_service_names_the_rank_that_served() {
     })
     .unwrap();
 }
+
+#[test]
+fn a_call_belongs_to_the_client_that_began_it() {
+    mizzen::local(1, |deck| {
+        let _echo = deck.serve("echo", |x: u32| x)?;
+        let mut a = deck.client::<u32, u32>("echo")?;
+        let mut b = deck.client::<u32, u32>("echo")?;
+        let (of_a, of_b) = (a.start(&1)?, b.start(&2)?);
+        let error = b.wait(of_a).unwrap_err();
+        assert!(matches!(error, CallError::OtherClient { .. }), "{error}");
+        assert_eq!(b.wait(of_b)?, 2);
+        Ok(())
+    })
+    .unwrap();
+}

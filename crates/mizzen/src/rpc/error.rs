@@ -119,6 +119,14 @@ pub enum CallError {
         /// The service.
         service: String,
     },
+    /// Another client began the call.
+    #[error(
+        "this call was not begun by this client of {service:?}; wait for it with the client whose `start` returned it"
+    )]
+    OtherClient {
+        /// The service of the client that was asked.
+        service: String,
+    },
     /// The request could not be posted.
     #[error("the call to {service:?} was not made: {cause}")]
     Post {
