@@ -140,3 +140,16 @@ fn a_call_belongs_to_the_client_that_began_it() {
     })
     .unwrap();
 }
+
+#[test]
+fn a_client_of_a_rank_that_is_not_there_is_refused_at_once() {
+    mizzen::local(1, |deck| {
+        let error = deck.client_at::<u32, u32>(9, "echo").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "\"echo\" cannot be called there: there is no rank 9, the job has 1 processes, numbered from 0"
+        );
+        Ok(())
+    })
+    .unwrap();
+}

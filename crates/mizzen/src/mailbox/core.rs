@@ -207,6 +207,13 @@ impl Core {
         lock(&self.depends).insert(rank);
     }
 
+    /// The ranks on which it depends, in order.
+    pub(crate) fn dependencies(&self) -> Vec<Rank> {
+        let mut ranks: Vec<Rank> = lock(&self.depends).iter().copied().collect();
+        ranks.sort_unstable();
+        ranks
+    }
+
     pub(crate) fn depends_on(&self, rank: Rank) -> bool {
         lock(&self.depends).contains(&rank)
     }

@@ -48,6 +48,8 @@ pub struct Mailbox {
     core: Arc<Core>,
     places: Places,
     crowd: Crowd,
+    /// What the user is told that it waits for, if that takes long.
+    awaited: Option<Box<str>>,
 }
 
 /// A message taken out of a mailbox for the runtime's own use.
@@ -68,7 +70,13 @@ impl Mailbox {
             core,
             places: Places::new(),
             crowd: Crowd::default(),
+            awaited: None,
         }
+    }
+
+    /// What the user shall be told that this mailbox waits for, if it takes long.
+    pub(crate) fn wait_for_what(&mut self, awaited: String) {
+        self.awaited = Some(awaited.into());
     }
 
     /// The address of this mailbox. Whoever has it may post.
@@ -418,6 +426,26 @@ impl Mailbox {
     }
 }
 
+impl Mailbox {
+    /// What it waits for, after "has waited 10 s".
+    #[cold]
+    fn awaited(&self) -> String {
+        /// More than these say less.
+        const NAMED: usize = 3;
+        if let Some(awaited) = &self.awaited {
+            return awaited.to_string();
+        }
+        let mut what = "for a message to one of its mailboxes".to_owned();
+        let ranks = self.core.dependencies();
+        if (1..=NAMED).contains(&ranks.len()) {
+            let ranks: Vec<_> = ranks.iter().map(|rank| format!("rank {rank}")).collect();
+            what.push_str(", which depends on ");
+            what.push_str(&ranks.join(" and "));
+        }
+        what
+    }
+}
+
 /// One wait for a message.
 struct Wait<'a> {
     mailbox: &'a Mailbox,
@@ -495,7 +523,7 @@ impl<'a> Wait<'a> {
             return;
         }
         if let Some(waited) = self.patience.remarkable() {
-            process.remark(waited, "for a message to one of its mailboxes");
+            process.remark(waited, &self.mailbox.awaited());
         }
         process.sleep(
             nap,

@@ -86,7 +86,8 @@ impl Process {
             name: valid,
             address,
         };
-        match self.ask(valid, ask, None) {
+        let waits = |holder| format!("for rank {holder} to keep the name {name:?}");
+        match self.ask(valid, ask, None, &waits) {
             Ok(Answer::Bound | Answer::Found(..)) => Ok(()),
             Ok(Answer::Conflict(owner)) => Err(BindError::Taken {
                 name: text(),
@@ -127,6 +128,17 @@ impl Process {
         name: &str,
         patience: Option<Duration>,
     ) -> Result<Address, FetchError> {
+        let waits = |_| format!("for somebody to bind the name {name:?}");
+        self.fetch_saying(name, patience, &waits)
+    }
+
+    /// The same. `waits` is what the user is told that this waits for, if it takes long.
+    pub(crate) fn fetch_saying(
+        self: &Arc<Self>,
+        name: &str,
+        patience: Option<Duration>,
+        waits: &dyn Fn(Rank) -> String,
+    ) -> Result<Address, FetchError> {
         let text = || name.to_owned();
         let valid = Name::new(name).map_err(|fault| FetchError::Invalid {
             name: text(),
@@ -139,7 +151,7 @@ impl Process {
             request,
             name: valid,
         };
-        match self.ask(valid, ask, patience) {
+        match self.ask(valid, ask, patience, waits) {
             Ok(Answer::Found(address, keep)) => {
                 lock(&self.names.cache).handle_found(valid, address, keep);
                 Ok(address)
@@ -310,12 +322,14 @@ impl Process {
         name: Name<'a>,
         frame: impl Fn(RequestId) -> NameFrame<'a>,
         patience: Option<Duration>,
+        waits: &dyn Fn(Rank) -> String,
     ) -> Result<Answer, Failure> {
         let started = Instant::now();
         let mut tries = 0;
         loop {
             let left = patience.map(|patience| patience.saturating_sub(started.elapsed()));
-            let gone = match self.ask_once(self.holder_of(name), name, &frame, left) {
+            let holder = self.holder_of(name);
+            let gone = match self.ask_once(holder, name, &frame, left, waits) {
                 Ok(Answer::Lost(gone)) => gone,
                 Err(Failure::Reach(ReachError::Gone(gone))) => gone,
                 Err(Failure::TimedOut(_)) => return Err(Failure::TimedOut(started.elapsed())),
@@ -335,6 +349,7 @@ impl Process {
         name: Name<'a>,
         frame: impl Fn(RequestId) -> NameFrame<'a>,
         patience: Option<Duration>,
+        waits: &dyn Fn(Rank) -> String,
     ) -> Result<Answer, Failure> {
         let request = {
             let mut questions = lock(&self.names.questions);
@@ -350,7 +365,7 @@ impl Process {
             request
         };
         let outcome = match self.send_to_holder(holder, frame(request)) {
-            Ok(()) => self.await_answer(name, request, patience),
+            Ok(()) => self.await_answer(request, patience, &|| waits(holder)),
             Err(error) => Err(Failure::Reach(error)),
         };
         lock(&self.names.questions).open.remove(&request);
@@ -362,9 +377,9 @@ impl Process {
 
     fn await_answer(
         &self,
-        name: Name<'_>,
         request: RequestId,
         patience: Option<Duration>,
+        waits: &dyn Fn() -> String,
     ) -> Result<Answer, Failure> {
         /// A name is usually bound by then; after this the user is told.
         const REMARK_AFTER: Duration = Duration::from_secs(5);
@@ -386,10 +401,7 @@ impl Process {
             }
             if waited >= REMARK_AFTER && !remarked {
                 remarked = true;
-                self.remark(
-                    waited,
-                    &format!("for somebody to bind the name {:?}", name.as_str()),
-                );
+                self.remark(waited, &waits());
             }
             let nap = left.unwrap_or(REMARK_AFTER).min(REMARK_AFTER);
             let wait = || self.names.answered.wait_timeout(questions, nap);

@@ -125,7 +125,15 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     }
 
     pub(super) fn at(process: &Handle, rank: Rank, name: &str) -> Result<Self, Error> {
-        Self::new(process, Target::At(name.to_owned(), rank))
+        let (service, size) = (name.to_owned(), process.size);
+        if rank.0 >= size {
+            return Err(Error::Call(CallError::NoSuchRank {
+                service,
+                rank,
+                size,
+            }));
+        }
+        Self::new(process, Target::At(service, rank))
     }
 
     pub(super) fn of(process: &Handle, address: MailboxRef) -> Result<Self, Error> {
@@ -476,6 +484,9 @@ impl<A: ?Sized, R> Client<A, R> {
             .send(&hello)
             .map_err(|cause| self.not_posted(cause))?;
         self.inbox.depend_on(server.rank);
+        let service = self.service();
+        self.inbox
+            .wait_for_what(format!("for rank {server} to answer a call to {service:?}"));
         self.last_server = Some(server.rank);
         self.path = Some(Path { sender, server });
         Ok(())

@@ -23,6 +23,18 @@ pub enum CallError {
         #[source]
         cause: FetchError,
     },
+    /// The job has no such rank.
+    #[error(
+        "{service:?} cannot be called there: there is no rank {rank}, the job has {size} processes, numbered from 0"
+    )]
+    NoSuchRank {
+        /// The service.
+        service: String,
+        /// The rank.
+        rank: Rank,
+        /// Processes of the job.
+        size: u32,
+    },
     /// The process that serves it is gone. Whether the call was carried out is not known.
     #[error("the call to {service:?} was not answered: {gone}")]
     PeerGone {

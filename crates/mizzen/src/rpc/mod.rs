@@ -173,7 +173,7 @@ impl Deck {
     ///
     /// # Errors
     ///
-    /// As [`client`](Self::client).
+    /// [`CallError::NoSuchRank`] if the job is smaller; otherwise as [`client`](Self::client).
     pub fn client_at<A, R>(&self, rank: impl Into<Rank>, name: &str) -> Result<Client<A, R>, Error>
     where
         A: Serialize + ?Sized,
@@ -208,7 +208,7 @@ impl Deck {
     ///
     /// # Errors
     ///
-    /// As [`client`](Self::client).
+    /// As [`client_at`](Self::client_at).
     pub fn raw_client_at(
         &self,
         rank: impl Into<Rank>,
