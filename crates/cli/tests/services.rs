@@ -80,3 +80,33 @@ fn a_notice_names_the_service_and_the_rank_that_does_not_answer() {
         "{said}"
     );
 }
+
+/// One of two ranks is killed before it has finished: the other one is told, and does not wait.
+fn finish_without(victim: u32) {
+    let output = run(&["--on-death", "continue"], |deck| {
+        let inbox = deck.mailbox()?;
+        let me = deck.rank().0;
+        deck.bind(&format!("inbox {me}"), &inbox)?;
+        deck.fetch(&format!("inbox {}", 1 - me))?.send(&0u8)?;
+        inbox.receive::<u8>()?;
+        if me == victim {
+            std::process::abort();
+        }
+        println!("finish says: {}", deck.finish().unwrap_err());
+        std::process::exit(0);
+    });
+    let said = text(&output.stdout);
+    let expected =
+        format!("finish says: the job finished without all of its processes: rank {victim} died");
+    assert!(said.contains(&expected), "{said}{}", text(&output.stderr));
+}
+
+#[test]
+fn whoever_dies_before_it_has_finished_is_named_to_the_first_rank() {
+    finish_without(1);
+}
+
+#[test]
+fn whoever_dies_before_it_has_finished_is_named_to_the_others() {
+    finish_without(0);
+}

@@ -43,6 +43,9 @@ pub enum Error {
     /// A mobile task.
     #[error(transparent)]
     Journey(#[from] crate::mobile::JourneyError),
+    /// The orderly end of the job.
+    #[error(transparent)]
+    Finish(#[from] crate::finish::FinishError),
     /// An error of the program itself.
     #[error("{0}")]
     Program(Box<dyn std::error::Error + Send + Sync>),

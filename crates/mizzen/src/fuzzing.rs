@@ -76,7 +76,7 @@ impl Victim {
             .expect("heap memory");
         let deck = Deck::new(Handle::new(Arc::clone(&process)));
         let mailbox = deck.mailbox().expect("the first mailbox");
-        let core = process.all_mailboxes().remove(0);
+        let core = Arc::clone(mailbox.core());
         let shared = Ring::heap(LANE);
         let watches = Region::heap(WATCH_BYTES);
         let returns = || {

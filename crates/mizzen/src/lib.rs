@@ -29,6 +29,7 @@ mod address;
 pub mod crash;
 mod deck;
 mod error;
+mod finish;
 #[doc(hidden)]
 pub mod fuzzing;
 mod host;
@@ -57,6 +58,7 @@ pub use error::{
     ArenaError, BindError, Departure, Error, FetchError, Gone, JoinError, MailboxError, PostError,
     ReachError, Result, RetrieveError, Scope as ErrorScope, UnpackError,
 };
+pub use finish::FinishError;
 pub use local::local;
 #[doc(hidden)]
 pub use local::local_over_tcp;

@@ -34,8 +34,10 @@ use crate::tasks::Crew;
 pub(crate) use self::handle::Handle;
 pub(crate) use self::peers::{Neighbours, Path};
 
-/// The most mailboxes a process has at once: the size of its table of watches.
-pub(crate) const MAX_MAILBOXES: usize = 16_384;
+/// The most mailboxes a process has at once: the size of its table of watches. One of them is not the program's.
+pub(crate) const MAX_MAILBOXES: usize = 1 + 16_384;
+/// Where every process is told that others have finished: its first mailbox (see `finish.rs`).
+pub(crate) const FINISH_MAILBOX: MailboxId = MailboxId(0);
 /// Bytes of the watches of a process.
 pub(crate) const WATCH_BYTES: usize = MAX_MAILBOXES * 4;
 
@@ -68,6 +70,8 @@ pub(crate) struct Process {
     /// Objects of the user that refer to this process.
     handles: AtomicUsize,
     has_left: AtomicBool,
+    /// Whether somebody owns the first mailbox.
+    has_finished: AtomicBool,
     /// Processes that left in order, and the mailboxes they had posted to: if they turn out to have failed, these are told.
     left: Mutex<HashMap<ProcessId, Vec<MailboxId>>>,
     /// Why the whole job fails, if it does: every mailbox is told, also those made later.
@@ -119,10 +123,19 @@ impl Process {
             own_returns: OnceLock::new(),
             handles: AtomicUsize::new(0),
             has_left: AtomicBool::new(false),
+            has_finished: AtomicBool::new(false),
             left: Mutex::default(),
             failure: OnceLock::new(),
         });
+        let first = process.open_mailbox();
+        debug_assert!(first.is_ok_and(|core| core.id == FINISH_MAILBOX));
         Ok(process)
+    }
+
+    /// The first mailbox, once: it has one owner.
+    pub(crate) fn take_finish_mailbox(&self) -> Option<Arc<Core>> {
+        let taken = self.has_finished.swap(true, Ordering::AcqRel);
+        self.mailbox(FINISH_MAILBOX).filter(|_| !taken)
     }
 
     /// A new mailbox of ours.
@@ -137,7 +150,7 @@ impl Process {
             other => {
                 if !fresh {
                     return Err(MailboxError::TooMany {
-                        limit: MAX_MAILBOXES,
+                        limit: MAX_MAILBOXES - 1,
                     });
                 }
                 mailboxes.free.extend(other);
@@ -364,6 +377,11 @@ impl Process {
 
     pub(crate) fn has_crew(&self, crew: &Arc<Crew>) -> bool {
         self.crew.get().is_some_and(|ours| Arc::ptr_eq(ours, crew))
+    }
+
+    /// Whether the process has left the job, or is about to.
+    pub(crate) fn has_left(&self) -> bool {
+        self.has_left.load(Ordering::Acquire)
     }
 
     /// The process leaves the job: the names it held go to others, and its peers are told. Happens once.

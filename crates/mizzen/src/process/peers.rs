@@ -229,7 +229,15 @@ impl Process {
                     ))
                 };
                 let other = universe.place(rank).ok_or_else(gone)?;
-                Ok(self.link_locally(&other))
+                if other.has_left() {
+                    return Err(gone());
+                }
+                let path = self.link_locally(&other);
+                // Whoever left before it saw this link does not end it.
+                if other.has_left() {
+                    return Err(gone());
+                }
+                Ok(path)
             }
             Neighbours::Launched(keeper) => keeper.reach(self, rank, patience),
             Neighbours::Networked(locators) => {

@@ -57,9 +57,8 @@ impl Deck {
     ///     let mut root = deck.client::<f64, Result<f64, String>>("root")?;
     ///     assert_eq!(root.call(&9.0)?, Ok(3.0));
     ///     assert_eq!(root.call(&-1.0)?, Err("-1 has no root".to_owned()));
-    /// #   let inbox = deck.mailbox()?;
-    /// #   if deck.rank() == 0 { deck.bind("end", &inbox)?; inbox.receive::<u8>()?; } else { deck.fetch("end")?.send(&0u8)?; }
-    ///     Ok(())
+    ///     // A service ends with its process: this serves until nobody calls any more.
+    ///     deck.finish()
     /// }).unwrap();
     /// ```
     ///
