@@ -6,7 +6,10 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use common::text;
-use mizzen::{Deck, Result};
+use mizzen::{Deck, MailboxRef, Message, Result};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Starts the test's own executable again as the two ranks of a job, each of which ends here.
 fn run(options: &[&str], body: impl FnOnce(Deck) -> Result<()>) -> Output {
@@ -30,6 +33,10 @@ fn run(options: &[&str], body: impl FnOnce(Deck) -> Result<()>) -> Output {
         .expect("the launcher starts")
 }
 
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
 /// Rank 1 says that it has ended, and rank 0 waits for it.
 fn end(deck: &Deck) -> Result<()> {
     let inbox = deck.mailbox()?;
@@ -40,6 +47,60 @@ fn end(deck: &Deck) -> Result<()> {
         deck.fetch("end")?.send(&0u8)?;
     }
     Ok(())
+}
+
+#[test]
+fn many_clients_take_no_descriptors() {
+    const CLIENTS: usize = 300;
+    let output = run(&[], |deck| {
+        if deck.rank() == 0 {
+            let _service = deck.serve("descriptors", |(): ()| descriptors())?;
+            return end(&deck);
+        }
+        let mut clients = Vec::new();
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        for _ in 0..CLIENTS {
+            let mut client = deck.client_at::<(), usize>(0, "descriptors")?;
+            there.push(client.call_timeout(&(), PATIENCE)?);
+            here.push(descriptors());
+            clients.push(client);
+        }
+        let grown = |counts: &[usize]| counts[CLIENTS - 1].saturating_sub(counts[0]);
+        assert!(grown(&here) < 20, "{} more at the clients", grown(&here));
+        assert!(grown(&there) < 20, "{} more at the service", grown(&there));
+        end(&deck)
+    });
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+/// A process has so many lanes of another's senders at most.
+#[test]
+fn a_service_that_cannot_open_a_way_back_answers_all_the_same() {
+    let output = run(&[], |deck| {
+        let inbox = deck.mailbox()?;
+        if deck.rank() == 0 {
+            let _service = deck.serve("echo", |x: u32| x)?;
+            deck.bind("full", &inbox)?;
+            let address: MailboxRef = inbox.retrieve()?.unpack_mailbox()?;
+            let mut senders = Vec::new();
+            while let Ok(sender) = address.sender() {
+                senders.push(sender);
+            }
+            address.send(&(senders.len() as u64))?;
+            return end(&deck);
+        }
+        let mut message = Message::new();
+        message.pack_mailbox(&inbox.address());
+        deck.fetch("full")?.post(&mut message)?;
+        let lanes = inbox.receive::<u64>()?;
+        assert!(lanes > 100, "{lanes} lanes");
+        let mut echo = deck.client_at::<u32, u32>(0, "echo")?;
+        for x in 0..10 {
+            assert_eq!(echo.call_timeout(&x, PATIENCE)?, x);
+        }
+        end(&deck)
+    });
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mizzen_lane::Ring;
 use mizzen_proto::wire::NameFrame;
-use mizzen_shm::{Access, Fault, Socket, SocketError, View, region_of_view};
+use mizzen_shm::{Access, Fault, Segment, Socket, SocketError, View, region_of_view};
 
 use super::packet::{LaneNumber, Packet};
 use super::pair::{MAX_LINES, Pair};
@@ -102,13 +102,10 @@ impl SocketChannel {
     /// Opens a lane of our own to one of the peer's mailboxes.
     pub(crate) fn open_lane(
         self: &Arc<Self>,
-        process: &Arc<Process>,
         link: &Arc<MemoryLink>,
         mailbox: MailboxId,
     ) -> Result<OpenLane, PostError> {
-        let memory = process
-            .memory
-            .make("mizzen-lane", SENDER_LANE.sender_bytes())
+        let segment = Segment::create("mizzen-lane", SENDER_LANE.sender_bytes(), Fault::Now)
             .map_err(|error| PostError::Memory(crate::ArenaError::Memory(error)))?;
         let lane = LaneNumber(self.last_lane.fetch_add(1, Ordering::Relaxed) + 1);
         let closed = Arc::default();
@@ -120,9 +117,13 @@ impl SocketChannel {
             },
         );
         crash::point("sender.open.made");
-        let answer = match self.send_with(&Packet::OpenLane { lane, mailbox }, &[&memory]) {
+        let packet = Packet::OpenLane { lane, mailbox }.encode();
+        let sent = self.socket.send(&packet, &[segment.fd()]);
+        // The packet has the descriptor now. A lane that kept its own would cost one for each sender.
+        let memory = region_of_view(segment.into_view());
+        let answer = match sent {
             Ok(()) => self.await_lane(lane, link),
-            Err(Hangup) => Err(link.gone_or_died()),
+            Err(_) => Err(link.gone_or_died()),
         };
         crash::point("sender.open.answered");
         let rank = link.peer.rank;
@@ -130,7 +131,7 @@ impl SocketChannel {
             Answer::Opened { line } => {
                 let line = self.theirs.get().and_then(|theirs| theirs.line(line));
                 let line = line.ok_or_else(|| link.gone_or_died())?;
-                Ring::new(memory.region.clone(), line, SENDER_LANE).map_err(|_| link.gone_or_died())
+                Ring::new(memory.clone(), line, SENDER_LANE).map_err(|_| link.gone_or_died())
             }
             Answer::NoMailbox => Err(PostError::Closed { rank }),
             Answer::Full => Err(PostError::Busy { rank }),

@@ -114,7 +114,7 @@ impl Channel {
                     _end: end,
                 })
             }
-            Self::Socket(socket) => socket.open_lane(process, link, mailbox),
+            Self::Socket(socket) => socket.open_lane(link, mailbox),
         }
     }
 

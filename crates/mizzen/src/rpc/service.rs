@@ -274,12 +274,9 @@ impl Desk {
             Body::Owned(address) => &address[..],
             Body::Pieces(_) => return,
         };
-        // A client that names nonsense, or is gone already, is not served.
-        let Some(client) = MailboxRef::from_bytes(address, Arc::clone(process)) else {
-            return;
-        };
-        if let Ok(reply) = client.sender() {
-            let session = Arc::new(Session::new(key.1, reply));
+        // A client that names nonsense is not served.
+        if let Some(client) = MailboxRef::from_bytes(address, Arc::clone(process)) {
+            let session = Arc::new(Session::new(key.1, client));
             self.sessions.insert(key, session);
         }
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mizzen_lane::SHORT_MAX;
 
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
+use crate::address::MailboxRef;
 use crate::error::{ArenaError, PostError};
 use crate::lock::{lock, lock_patiently, try_lock};
 use crate::message::Message;
@@ -16,7 +17,7 @@ use crate::sender::Sender;
 /// A client of a service, as the service sees it.
 pub(super) struct Session {
     number: u32,
-    reply: Mutex<Sender>,
+    reply: Mutex<WayBack>,
     /// Calls that nobody waits for any more and that may still run.
     cancelled: Mutex<HashSet<u64>>,
     has_cancelled: AtomicBool,
@@ -26,14 +27,68 @@ pub(super) struct Session {
     running: Mutex<HashMap<u64, async_task::Task<()>>>,
 }
 
+/// How answers go to the client.
+enum WayBack {
+    /// Nothing was answered yet. The way is opened by whoever answers first, since that may take its time: others are served
+    /// meanwhile.
+    Unopened(MailboxRef),
+    /// By a lane of their own.
+    Lane(Box<Sender>),
+    /// As any message: there was no lane to be had.
+    Shared(MailboxRef),
+}
+
+impl WayBack {
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> Result<(), PostError> {
+        if let Self::Lane(lane) = self {
+            return lane.send(bytes);
+        }
+        match self.open()? {
+            Self::Lane(lane) => lane.send(bytes),
+            Self::Shared(address) | Self::Unopened(address) => address.send(bytes),
+        }
+    }
+
+    fn post(&mut self, message: &mut Message<'_>) -> Result<(), PostError> {
+        match self.open()? {
+            Self::Lane(lane) => lane.post(message),
+            Self::Shared(address) | Self::Unopened(address) => address.post(message),
+        }
+    }
+
+    /// Posts if there is room now, without opening anything.
+    fn try_post(&mut self, message: &mut Message<'_>) -> Result<(), PostError> {
+        match self {
+            Self::Lane(lane) => lane.try_post(message),
+            Self::Shared(address) | Self::Unopened(address) => address.try_post(message),
+        }
+    }
+
+    /// Opens a lane, or goes on without one if there is none: no descriptor, no memory, too many lanes.
+    #[cold]
+    fn open(&mut self) -> Result<&mut Self, PostError> {
+        if let Self::Unopened(address) = self {
+            *self = match address.sender() {
+                Ok(lane) => Self::Lane(Box::new(lane)),
+                Err(gone @ (PostError::PeerGone(_) | PostError::Closed { .. })) => {
+                    return Err(gone);
+                }
+                Err(_) => Self::Shared(address.clone()),
+            };
+        }
+        Ok(self)
+    }
+}
+
 /// Cancelled calls that are remembered.
 const MOST_CANCELLED: usize = 1024;
 
 impl Session {
-    pub(super) fn new(number: u32, reply: Sender) -> Self {
+    pub(super) fn new(number: u32, client: MailboxRef) -> Self {
         Self {
             number,
-            reply: Mutex::new(reply),
+            reply: Mutex::new(WayBack::Unopened(client)),
             cancelled: Mutex::default(),
             has_cancelled: AtomicBool::new(false),
             closed: AtomicBool::new(false),
