@@ -3,10 +3,11 @@
 mod common;
 
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use common::text;
-use mizzen::{Deck, MailboxRef, Message, Result};
+use mizzen::{Deck, MailboxRef, Message, Mobile, Result, Step};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -101,6 +102,60 @@ fn a_service_that_cannot_open_a_way_back_answers_all_the_same() {
         end(&deck)
     });
     assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+static STEPS: AtomicU64 = AtomicU64::new(0);
+
+/// A task that never ends.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Endless;
+
+impl Mobile for Endless {
+    const NAME: &'static str = "endless";
+    type Output = ();
+
+    fn step(&mut self, _: &Deck) -> Step<()> {
+        STEPS.fetch_add(1, Ordering::Relaxed);
+        Step::Again
+    }
+}
+
+#[test]
+fn the_tasks_of_a_home_that_died_stop_at_their_next_step() {
+    let output = run(&["--on-death", "continue"], |deck| {
+        deck.welcome::<Endless>()?;
+        let inbox = deck.mailbox()?;
+        if deck.rank() == 1 {
+            deck.fetch("ready")?;
+            let _journey = deck.spawn(0, Endless)?;
+            let mut message = Message::new();
+            message.pack_mailbox(&inbox.address());
+            deck.fetch("ready")?.post(&mut message)?;
+            inbox.receive::<u8>()?;
+            std::process::abort();
+        }
+        inbox.depend_on(1.into());
+        deck.bind("ready", &inbox)?;
+        let home: MailboxRef = inbox.retrieve()?.unpack_mailbox()?;
+        let started = Instant::now();
+        while STEPS.load(Ordering::Relaxed) == 0 && started.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
+        home.send(&0u8)?;
+        assert!(inbox.retrieve().is_err(), "rank 1 died");
+        let started = Instant::now();
+        while deck.tasks_here::<Endless>() > 0 && started.elapsed() < PATIENCE / 2 {
+            std::thread::yield_now();
+        }
+        println!("{} tasks run on", deck.tasks_here::<Endless>());
+        std::process::exit(0);
+    });
+    assert!(
+        text(&output.stdout).contains(" 0 tasks run on"),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
 }
 
 #[test]
