@@ -278,15 +278,15 @@ impl Core {
         lock(&self.depends).insert(rank);
     }
 
-    pub(crate) fn depends_on(&self, rank: Rank) -> bool {
-        lock(&self.depends).contains(&rank)
+    /// The ranks on which it depends, in order.
+    pub(crate) fn dependencies(&self) -> Vec<Rank> {
+        let mut ranks: Vec<Rank> = lock(&self.depends).iter().copied().collect();
+        ranks.sort_unstable();
+        ranks
     }
 
-    /// The rank on which the mailbox depends, if it is one.
-    pub(crate) fn only_dependence(&self) -> Option<Rank> {
-        let depends = lock(&self.depends);
-        let mut ranks = depends.iter();
-        ranks.next().copied().filter(|_| ranks.next().is_none())
+    pub(crate) fn depends_on(&self, rank: Rank) -> bool {
+        lock(&self.depends).contains(&rank)
     }
 
     /// A task awaits a message, and `looker` shall wake it.

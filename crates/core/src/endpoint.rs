@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::error::{ArenaError, BindError, Departure, FetchError};
+use crate::error::{ArenaError, BindError, Departure, FetchError, Gone, ReachError};
 use crate::memory::Lent;
 use crate::plain::Plain;
 use crate::process::Process;
-use crate::rank::{Address, ProcessId};
+use crate::rank::{Address, ProcessId, Rank};
 use crate::wait::Until;
 use crate::workers::Crew;
 
@@ -81,6 +81,42 @@ impl Endpoint {
     /// [`FetchError::Unbound`] if nobody did in time.
     pub fn fetch(&self, name: &str, patience: Option<Duration>) -> Result<Address, FetchError> {
         self.0.fetch(name, patience)
+    }
+
+    /// As [`fetch`](Self::fetch). `waits` is what the user is told that this waits for if it takes long, given the rank that
+    /// keeps the name.
+    ///
+    /// # Errors
+    ///
+    /// As [`fetch`](Self::fetch).
+    pub fn fetch_saying(
+        &self,
+        name: &str,
+        patience: Option<Duration>,
+        waits: &dyn Fn(Rank) -> String,
+    ) -> Result<Address, FetchError> {
+        self.0.fetch_saying(name, patience, waits)
+    }
+
+    /// Which life of a rank is there now: a path to it is opened if need be, so that its end will be heard of.
+    ///
+    /// # Errors
+    ///
+    /// [`ReachError`] if it is gone, or there is no way to it.
+    pub fn reach(&self, rank: Rank) -> Result<ProcessId, ReachError> {
+        self.0.reach(rank).map(|path| path.peer())
+    }
+
+    /// How a life of a process went, if it is gone.
+    #[must_use]
+    pub fn gone(&self, process: ProcessId) -> Option<Gone> {
+        self.0.peers.gone(process)
+    }
+
+    /// Whether the process has left the job, or is about to.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        self.0.has_left()
     }
 
     /// Whether a life of a rank is known to be gone.

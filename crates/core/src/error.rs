@@ -387,16 +387,16 @@ pub enum BindError {
 pub enum FetchError {
     /// Nobody bound the name in time.
     #[error(
-        "nobody bound the name {name:?} within {waited:.1?} (rank {keeper} keeps it); {}, or wait longer with `fetch_timeout`",
-        check_spelling(near)
+        "nobody bound the name {name:?} within {waited:.1?}{}; {}, or wait longer with `fetch_timeout`",
+        kept_by(*keeper), check_spelling(near)
     )]
     Unbound {
         /// The name.
         name: String,
         /// How long we waited.
         waited: Duration,
-        /// The process that keeps the name, and would know.
-        keeper: Rank,
+        /// The process that keeps the name, and would know, if one was asked.
+        keeper: Option<Rank>,
         /// Bound names that look like it, as far as this process knows any: those that it keeps, bound or fetched.
         near: Vec<String>,
     },
@@ -424,6 +424,10 @@ pub enum FetchError {
         /// Who is gone.
         gone: Gone,
     },
+}
+
+fn kept_by(keeper: Option<Rank>) -> String {
+    keeper.map_or_else(String::new, |rank| format!(" (rank {rank} keeps it)"))
 }
 
 fn check_spelling(near: &[String]) -> String {

@@ -83,7 +83,7 @@ impl Victim {
             .expect("heap memory");
         let endpoint = Endpoint::new(Arc::clone(&process));
         let mailbox = Mailbox::open_in(&endpoint).expect("the first mailbox");
-        let core = process.mailboxes.all().remove(0);
+        let core = Arc::clone(mailbox.core());
         let (shared, consumer, shared_memory) = lane();
         let watches = Region::heap(WATCH_BYTES);
         let returns = || {

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -213,7 +212,15 @@ impl Neighbours for Local {
         let life = ProcessId::new(rank, Incarnation(0));
         let left = || ReachError::Gone(Gone::new(life, Departure::Left));
         let other = self.0.place(rank).ok_or_else(left)?;
-        Ok(link_together(process, &other))
+        if other.has_left() {
+            return Err(left());
+        }
+        let path = link_together(process, &other);
+        // Whoever left before it saw this link does not end it.
+        if other.has_left() {
+            return Err(left());
+        }
+        Ok(path)
     }
 
     fn leave(&self, me: ProcessId, how: Departure) {
@@ -236,7 +243,7 @@ impl Neighbours for Local {
     fn others_are_gone(&self, process: &Process) -> bool {
         process.others().all(|rank| {
             let place = self.0.place(rank);
-            place.is_none_or(|other| other.has_left.load(Ordering::Acquire))
+            place.is_none_or(|other| other.has_left())
         })
     }
 

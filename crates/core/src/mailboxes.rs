@@ -55,7 +55,7 @@ impl Mailboxes {
             other => {
                 if !fresh {
                     return Err(MailboxError::TooMany {
-                        limit: MAX_MAILBOXES,
+                        limit: MAX_MAILBOXES - 1,
                     });
                 }
                 table.free.extend(other);

@@ -136,14 +136,15 @@ impl Names {
             name: valid,
             address,
         };
-        let mut answer = self.ask(courier, valid, ask, None);
+        let waits = |holder| format!("for rank {holder} to keep the name {name:?}");
+        let mut answer = self.ask(courier, valid, ask, None, &waits);
         if let Some(stale) = self.stale_of_ours(name, address, &answer) {
             let free = NameFrame::Unbind {
                 name: valid,
                 address: stale,
             };
             let _ = self.send_to_holder(courier, self.holder_of(courier, valid), free);
-            answer = self.ask(courier, valid, ask, None);
+            answer = self.ask(courier, valid, ask, None, &waits);
         }
         match answer {
             Ok(Answer::Bound | Answer::Found(..)) => Ok(()),
@@ -205,6 +206,18 @@ impl Names {
         name: &str,
         patience: Option<Duration>,
     ) -> Result<Address, FetchError> {
+        let waits = |keeper| self.missing(name, keeper);
+        self.fetch_saying(courier, name, patience, &waits)
+    }
+
+    /// The same. `waits` is what the user is told that this waits for, if it takes long.
+    pub(crate) fn fetch_saying(
+        &self,
+        courier: &dyn Courier,
+        name: &str,
+        patience: Option<Duration>,
+        waits: &dyn Fn(Rank) -> String,
+    ) -> Result<Address, FetchError> {
         let text = || name.to_owned();
         let valid = Name::new(name).map_err(|fault| FetchError::Invalid {
             name: text(),
@@ -217,7 +230,7 @@ impl Names {
             request,
             name: valid,
         };
-        match self.ask(courier, valid, ask, patience) {
+        match self.ask(courier, valid, ask, patience, waits) {
             Ok(Answer::Found(address, keep)) => {
                 lock(&self.cache).handle_found(valid, address, keep);
                 Ok(address)
@@ -240,7 +253,7 @@ impl Names {
             Err(Failure::TimedOut(waited)) => Err(FetchError::Unbound {
                 name: text(),
                 waited,
-                keeper: self.holder_of(courier, valid),
+                keeper: Some(self.holder_of(courier, valid)),
                 near: self.near(name),
             }),
         }
@@ -378,18 +391,19 @@ impl Names {
         name: Name<'a>,
         frame: impl Fn(RequestId) -> NameFrame<'a>,
         patience: Option<Duration>,
+        waits: &dyn Fn(Rank) -> String,
     ) -> Result<Answer, Failure> {
         let started = Instant::now();
         let mut tries = 0;
         loop {
             let left = patience.map(|patience| patience.saturating_sub(started.elapsed()));
-            let gone =
-                match self.ask_once(courier, self.holder_of(courier, name), name, &frame, left) {
-                    Ok(Answer::Lost(gone)) => gone,
-                    Err(Failure::Reach(ReachError::Gone(gone))) => gone,
-                    Err(Failure::TimedOut(_)) => return Err(Failure::TimedOut(started.elapsed())),
-                    outcome => return outcome,
-                };
+            let holder = self.holder_of(courier, name);
+            let gone = match self.ask_once(courier, holder, name, &frame, left, waits) {
+                Ok(Answer::Lost(gone)) => gone,
+                Err(Failure::Reach(ReachError::Gone(gone))) => gone,
+                Err(Failure::TimedOut(_)) => return Err(Failure::TimedOut(started.elapsed())),
+                outcome => return outcome,
+            };
             courier.note_gone(gone);
             tries += 1;
             if tries > self.size.saturating_mul(2) {
@@ -405,6 +419,7 @@ impl Names {
         name: Name<'a>,
         frame: impl Fn(RequestId) -> NameFrame<'a>,
         patience: Option<Duration>,
+        waits: &dyn Fn(Rank) -> String,
     ) -> Result<Answer, Failure> {
         let request = {
             let mut questions = lock(&self.questions);
@@ -420,7 +435,7 @@ impl Names {
             request
         };
         let outcome = match self.send_to_holder(courier, holder, frame(request)) {
-            Ok(()) => self.await_answer(courier, name, request, patience),
+            Ok(()) => self.await_answer(courier, request, patience, &|| waits(holder)),
             Err(error) => Err(Failure::Reach(error)),
         };
         lock(&self.questions).open.remove(&request);
@@ -433,9 +448,9 @@ impl Names {
     fn await_answer(
         &self,
         courier: &dyn Courier,
-        name: Name<'_>,
         request: RequestId,
         patience: Option<Duration>,
+        waits: &dyn Fn() -> String,
     ) -> Result<Answer, Failure> {
         /// A name is usually bound by then; after this the user is told.
         const REMARK_AFTER: Duration = Duration::from_secs(5);
@@ -458,7 +473,7 @@ impl Names {
             if waited >= REMARK_AFTER && !remarked {
                 remarked = true;
                 drop(questions);
-                self.remark_unbound(courier, waited, name);
+                courier.remark(waited, &waits());
                 questions = lock(&self.questions);
                 continue;
             }
@@ -470,16 +485,13 @@ impl Names {
         }
     }
 
-    /// Tells the user which name is missing, who keeps it, and what may have been meant.
-    fn remark_unbound(&self, courier: &dyn Courier, waited: Duration, name: Name<'_>) {
-        let (text, keeper) = (name.as_str(), self.holder_of(courier, name));
-        let meant = match &self.near(text)[..] {
+    /// What a fetch that takes long waits for: which name is missing, who keeps it, and what may have been meant.
+    fn missing(&self, name: &str, keeper: Rank) -> String {
+        let meant = match &self.near(name)[..] {
             [] => String::new(),
             near => format!("; bound are {near:?}"),
         };
-        let what =
-            format!("for somebody to bind the name {text:?}, which rank {keeper} keeps{meant}");
-        courier.remark(waited, &what);
+        format!("for somebody to bind the name {name:?}, which rank {keeper} keeps{meant}")
     }
 
     fn answer(&self, request: RequestId, answer: Answer) {

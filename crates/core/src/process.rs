@@ -17,6 +17,7 @@ use mizzen_proto::wire::NameFrame;
 use mizzen_shm::SegmentError;
 
 use crate::bells::Bells;
+use crate::delivery::Core;
 use crate::error::{BindError, Departure, FetchError, Gone, ReachError};
 use crate::link::{MemoryLink, News};
 use crate::links::{Links, WithLinks};
@@ -27,7 +28,7 @@ use crate::names::{Courier, Names};
 use crate::net::{Control, NetLink, Networks};
 use crate::peers::{Path, Peers};
 use crate::progress::{Progress, Then};
-use crate::rank::{Address, Incarnation, MailboxId, ProcessId, Rank};
+use crate::rank::{Address, FIRST_MAILBOX, Incarnation, MailboxId, ProcessId, Rank};
 use crate::reactor::Reactor;
 use crate::workers::Crew;
 
@@ -55,9 +56,11 @@ pub struct Process {
     crew: OnceLock<Arc<Crew>>,
     /// Objects of the user that refer to this process.
     pub(crate) handles: AtomicUsize,
-    pub(crate) has_left: AtomicBool,
+    has_left: AtomicBool,
     /// The launcher said that all other processes have ended and none will be started again.
     pub(crate) is_last: AtomicBool,
+    /// Whether somebody owns the first mailbox.
+    has_taken_first: AtomicBool,
     /// Processes that left in order, and the mailboxes they had posted to: if they turn out to have failed, these are told.
     left: Mutex<HashMap<ProcessId, Vec<MailboxId>>>,
 }
@@ -101,6 +104,8 @@ impl Process {
     ) -> Result<Arc<Self>, SegmentError> {
         let bells = Bells::new(memory)?;
         let mailboxes = Arc::new(Mailboxes::new(memory, Arc::clone(&bells))?);
+        let first = mailboxes.open();
+        debug_assert!(first.is_ok_and(|core| core.id == FIRST_MAILBOX));
         Ok(Arc::new_cyclic(|weak| Self {
             weak: weak.clone(),
             id,
@@ -118,8 +123,25 @@ impl Process {
             handles: AtomicUsize::new(0),
             has_left: AtomicBool::new(false),
             is_last: AtomicBool::new(false),
+            has_taken_first: AtomicBool::new(false),
             left: Mutex::default(),
         }))
+    }
+
+    /// The first mailbox, once: it has one owner.
+    pub(crate) fn take_first_mailbox(&self) -> Option<Arc<Core>> {
+        let taken = self.has_taken_first.swap(true, Ordering::AcqRel);
+        self.mailboxes.get(FIRST_MAILBOX).filter(|_| !taken)
+    }
+
+    /// Whether the process has left the job, or is about to.
+    pub(crate) fn has_left(&self) -> bool {
+        self.has_left.load(Ordering::Acquire)
+    }
+
+    /// The path to a rank, opened if need be.
+    pub(crate) fn reach(&self, rank: Rank) -> Result<Path, ReachError> {
+        self.reach_within(rank, CONNECT_PATIENCE)
     }
 
     /// The path to a rank, opened if need be within `patience`.
@@ -179,6 +201,16 @@ impl Process {
         patience: Option<Duration>,
     ) -> Result<Address, FetchError> {
         self.names.fetch(self, name, patience)
+    }
+
+    /// The same as `fetch`. `waits` is what the user is told that this waits for, if it takes long.
+    pub(crate) fn fetch_saying(
+        &self,
+        name: &str,
+        patience: Option<Duration>,
+        waits: &dyn Fn(Rank) -> String,
+    ) -> Result<Address, FetchError> {
+        self.names.fetch_saying(self, name, patience, waits)
     }
 
     /// An address that turned out to be closed is not to be given out again.

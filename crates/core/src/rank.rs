@@ -3,8 +3,11 @@
 pub use mizzen_proto::id::{Address, MailboxId};
 pub use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 
-/// The most mailboxes a process has at once: the size of its table of watches.
-pub(crate) const MAX_MAILBOXES: usize = 16_384;
+/// The most mailboxes a process has at once: the size of its table of watches. One of them is not the program's.
+pub(crate) const MAX_MAILBOXES: usize = 1 + 16_384;
+/// The mailbox that every process has from the start, known to all others without a name: where services of the runtime
+/// meet that need no names, such as the orderly end of a job.
+pub const FIRST_MAILBOX: MailboxId = MailboxId(0);
 /// Bytes of the watches of a process.
 pub(crate) const WATCH_BYTES: usize = MAX_MAILBOXES * 4;
 

@@ -25,12 +25,14 @@
 //! [`local`] runs the same program with ranks as threads, under plain `cargo test`.
 
 mod deck;
+mod finish;
 mod local;
 mod mobile;
 mod pool;
 mod rpc;
 
 pub use deck::Deck;
+pub use finish::FinishError;
 pub use local::local;
 #[doc(hidden)]
 pub use local::local_over_tcp;

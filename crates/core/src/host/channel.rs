@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mizzen_lane::Ring;
 use mizzen_proto::wire::NameFrame;
-use mizzen_shm::{Access, Fault, Socket, SocketError, View};
+use mizzen_shm::{Access, Fault, Segment, Socket, SocketError, View, region_of_view};
 
 use super::packet::{LaneNumber, Packet};
 use super::pair::{MAX_LINES, Pair};
@@ -21,7 +21,7 @@ use crate::link::MemoryLink;
 use crate::link::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE};
 use crate::lock::lock;
 use crate::mailboxes::Mailboxes;
-use crate::memory::{Memory, Shared, SlabId};
+use crate::memory::{Shared, SlabId};
 use crate::rank::MailboxId;
 
 /// How long the peer may take to answer: its keeper thread does nothing else, so longer means that it is stopped.
@@ -34,8 +34,6 @@ const MAX_BACKLOG: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct SocketChannel {
     socket: Socket,
-    /// Where the memory of lanes is made.
-    memory: Memory,
     ours: Pair,
     theirs: OnceLock<Pair>,
     last_lane: AtomicU64,
@@ -79,10 +77,9 @@ struct LaneInState {
 }
 
 impl SocketChannel {
-    pub(super) fn new(socket: Socket, memory: Memory, ours: Pair) -> Self {
+    pub(super) fn new(socket: Socket, ours: Pair) -> Self {
         Self {
             socket,
-            memory,
             ours,
             theirs: OnceLock::new(),
             last_lane: AtomicU64::new(0),
@@ -326,9 +323,7 @@ impl SocketChannel {
 impl Channel for Arc<SocketChannel> {
     fn open_lane(&self, peer: &Fate, mailbox: MailboxId) -> Result<OpenLane, PostError> {
         let gone = || peer.gone_or(Departure::Died);
-        let memory = self
-            .memory
-            .make("mizzen-lane", SENDER_LANE.sender_bytes())
+        let segment = Segment::create("mizzen-lane", SENDER_LANE.sender_bytes(), Fault::Now)
             .map_err(|error| PostError::Memory(ArenaError::Memory(error)))?;
         let lane = LaneNumber(self.last_lane.fetch_add(1, Ordering::Relaxed) + 1);
         let closed = Arc::default();
@@ -340,16 +335,20 @@ impl Channel for Arc<SocketChannel> {
             },
         );
         crash::point("sender.open.made");
-        let answer = match self.send_with(&Packet::OpenLane { lane, mailbox }, &[&memory]) {
+        let packet = Packet::OpenLane { lane, mailbox }.encode();
+        let sent = self.socket.send(&packet, &[segment.fd()]);
+        // The packet has the descriptor now. A lane that kept its own would cost one for each sender.
+        let memory = region_of_view(segment.into_view());
+        let answer = match sent {
             Ok(()) => self.await_lane(lane, peer),
-            Err(Hangup) => Err(gone()),
+            Err(_) => Err(gone()),
         };
         crash::point("sender.open.answered");
         let rank = peer.peer.rank;
         let opened = answer.and_then(|answer| match answer {
             Answer::Opened { line } => {
                 let theirs = self.theirs.get();
-                let producer = theirs.and_then(|theirs| theirs.sending_end(&memory, line));
+                let producer = theirs.and_then(|theirs| theirs.sending_end(memory, line));
                 producer.ok_or_else(gone)
             }
             Answer::NoMailbox => Err(PostError::Closed { rank }),

@@ -452,7 +452,7 @@ impl Rounds {
         crash::point("attach.introduced");
         let (pair, shared) = Pair::make(self.keeper.memory)?;
         crash::point("attach.made");
-        let channel = Arc::new(SocketChannel::new(socket, self.keeper.memory, pair.clone()));
+        let channel = Arc::new(SocketChannel::new(socket, pair.clone()));
         let key = self.last_key;
         self.last_key += 2;
         self.watch(channel.socket().as_fd(), key)?;

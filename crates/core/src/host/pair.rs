@@ -98,11 +98,11 @@ impl Pair {
 
     /// The end of a sender's lane in `memory`, which was made for it, to the side that made this segment, which reads it by
     /// `line`. `None` if there is no such line.
-    pub(super) fn sending_end(&self, memory: &Shared, line: u32) -> Option<Producer> {
+    pub(super) fn sending_end(&self, memory: Region, line: u32) -> Option<Producer> {
         let line = self.line(line)?;
         // SAFETY: `SocketChannel::open_lane`, which alone calls this, has just made the memory, and drops its own handle.
         // The line is the peer's, and stored to by nobody here.
-        let ring = unsafe { Ring::new(memory.region.clone(), line, SENDER_LANE) };
+        let ring = unsafe { Ring::new(memory, line, SENDER_LANE) };
         Some(ring.ok()?.producer())
     }
 

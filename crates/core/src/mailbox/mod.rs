@@ -24,6 +24,7 @@ use crate::incoming::Incoming;
 use crate::memory::{Borrowed, LoanTicket};
 use crate::message::{Flags, Mark};
 use crate::plain::Plain;
+use crate::process::Process;
 use crate::progress::{Polling, Progress};
 use crate::rank::{Address, ProcessId, Rank};
 use crate::threads;
@@ -51,6 +52,18 @@ pub struct Mailbox {
     core: Arc<Core>,
     places: Places,
     crowd: Crowd,
+    /// What the user is told that it waits for, if that takes long.
+    awaited: Option<Box<str>>,
+}
+
+impl Endpoint {
+    /// The mailbox that this process has from the start ([`FIRST_MAILBOX`](crate::service::FIRST_MAILBOX)), once: it has one
+    /// owner.
+    #[must_use]
+    pub fn take_first_mailbox(&self) -> Option<Mailbox> {
+        let core = Process::take_first_mailbox(self)?;
+        Some(Mailbox::new(self.clone(), core))
+    }
 }
 
 /// A message taken out of a mailbox for the runtime's own use.
@@ -86,7 +99,13 @@ impl Mailbox {
             core,
             places: Places::new(),
             crowd: Crowd::default(),
+            awaited: None,
         }
+    }
+
+    /// What the user shall be told that this mailbox waits for, if it takes long.
+    pub fn wait_for_what(&mut self, awaited: String) {
+        self.awaited = Some(awaited.into());
     }
 
     /// The address of this mailbox. Whoever has it may post.
@@ -420,6 +439,12 @@ impl Mailbox {
         &self.process
     }
 
+    /// What others see of this mailbox.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     /// Whoever sends to this mailbox must raise the bell of this number from now on; without one, nobody needs to be called.
     pub fn set_bell(&self, bell: Option<u32>) {
         match bell {
@@ -457,6 +482,26 @@ impl Mailbox {
             taken.lender.as_ref(),
         )
         .map_err(|cause| RetrieveError::Malformed { rank, cause })
+    }
+}
+
+impl Mailbox {
+    /// What it waits for, after "has waited 10 s".
+    #[cold]
+    fn awaited(&self) -> String {
+        /// More than these say less.
+        const NAMED: usize = 3;
+        if let Some(awaited) = &self.awaited {
+            return awaited.to_string();
+        }
+        let mut what = "for a message to one of its mailboxes".to_owned();
+        let ranks = self.core.dependencies();
+        if (1..=NAMED).contains(&ranks.len()) {
+            let ranks: Vec<_> = ranks.iter().map(|rank| format!("rank {rank}")).collect();
+            what.push_str(", which depends on ");
+            what.push_str(&ranks.join(" and "));
+        }
+        what
     }
 }
 
@@ -563,14 +608,7 @@ impl<'a> Wait<'a> {
             return;
         }
         if let Some(waited) = self.patience.remarkable() {
-            let from = match core.only_dependence() {
-                Some(rank) => format!(", which depends on rank {rank}"),
-                None => String::new(),
-            };
-            process.remark(
-                waited,
-                &format!("for a message to one of its mailboxes{from}"),
-            );
+            process.remark(waited, &self.mailbox.awaited());
         }
         process.bells.sleep(
             nap,

@@ -179,11 +179,11 @@ fn flood_of(flooder: impl Fn(u64) -> Vec<u8> + Sync) {
                 peer: driver_id(link.peer),
                 bytes: &flooder(number),
             };
-            engine.handle(Some(&deck.process), later, event);
-            engine.serve_marked(&mut port, Some(&deck.process));
+            engine.handle(Some(&**deck.process), later, event);
+            engine.serve_marked(&mut port, Some(&**deck.process));
             most = most.max(link.lock().outbox.len());
         }
-        engine.release(port, Some(&deck.process));
+        engine.release(port, Some(&**deck.process));
         let deadline = Instant::now() + Duration::from_secs(10);
         while !link.is_ended() && Instant::now() < deadline {
             deck.process.poll_networks();

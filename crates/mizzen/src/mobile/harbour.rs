@@ -1,7 +1,7 @@
 //! The tasks that are here: steps, departures, arrivals.
 
 use std::any::Any;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ use super::home::{Home, Journey};
 use super::kind::{Mobile, Step};
 use crate::deck::{Deck, Kept, WeakDeck};
 use crate::rpc::{Client, Service, words_of};
-use mizzen_core::Error;
 use mizzen_core::service::without_place;
 use mizzen_core::service::{Pace, step_aside};
 use mizzen_core::service::{lock, lock_patiently, try_lock};
+use mizzen_core::{Error, Gone};
 use mizzen_core::{Incarnation, ProcessId, Rank};
 
 /// How long to wait for the harbour of a process that does not answer to its name.
@@ -71,6 +71,9 @@ pub(super) struct Harbour<T: Mobile> {
     has_idle: AtomicUsize,
     asking: Mutex<Asking>,
     ways: Mutex<HashMap<Rank, Arc<Mutex<Way>>>>,
+    /// Homes that died, at most one for each life of a process, and their number.
+    dead: Mutex<HashSet<ProcessId>>,
+    deaths: AtomicUsize,
 }
 
 /// Who was asked last whether it has free workers, and when.
@@ -108,13 +111,15 @@ impl<T: Mobile> Harbour<T> {
             has_idle: AtomicUsize::new(0),
             asking: Mutex::default(),
             ways: Mutex::default(),
+            dead: Mutex::default(),
+            deaths: AtomicUsize::new(0),
         });
         let (unloads, hears) = (Arc::clone(&harbour), Arc::clone(&harbour));
         let service = Service::of_all(
             &deck.process,
             &name::<T>(),
             move |cargo| unloads.unload(cargo),
-            move |gone| hears.lose(gone.process()),
+            move |gone| hears.lose(gone),
         )?;
         Ok((harbour, service))
     }
@@ -217,7 +222,11 @@ impl<T: Mobile> Harbour<T> {
         let Some(deck) = self.deck.upgrade() else {
             return;
         };
+        let mut deaths = 0;
         loop {
+            if self.is_orphan(&aboard, &mut deaths) {
+                return self.one_less();
+            }
             if let Some(rank) = self.somebody_idle() {
                 match self.send(aboard, rank) {
                     None => return,
@@ -241,6 +250,17 @@ impl<T: Mobile> Harbour<T> {
                 Err(panic) => return self.end(&aboard.packed, Err(words_of(&*panic))),
             }
         }
+    }
+
+    /// Whether the home of a task died: nobody waits for its result. `deaths` is how many of them its last look saw.
+    #[inline]
+    fn is_orphan(&self, aboard: &Aboard<T>, deaths: &mut usize) -> bool {
+        let now = self.deaths.load(Ordering::Acquire);
+        if now == *deaths {
+            return false;
+        }
+        *deaths = now;
+        lock(&self.dead).contains(&aboard.packed.id.home())
     }
 
     /// A process that has a free worker, if we have more tasks than workers.
@@ -400,10 +420,13 @@ impl<T: Mobile> Harbour<T> {
         Some(Box::new(client))
     }
 
-    /// A process is gone: its tasks go on.
-    fn lose(self: &Arc<Self>, gone: ProcessId) {
-        lock(&self.ways).remove(&gone.rank);
-        for task in self.home.lose(self.me, gone) {
+    /// A process is gone: tasks that it had go on here, and tasks of which it was the home end, unless it left in order.
+    fn lose(self: &Arc<Self>, gone: Gone) {
+        lock(&self.ways).remove(&gone.rank());
+        if gone.is_failure() && lock(&self.dead).insert(gone.process()) {
+            self.deaths.fetch_add(1, Ordering::Release);
+        }
+        for task in self.home.lose(self.me, gone.process()) {
             self.start_again(task);
         }
     }

@@ -146,14 +146,23 @@ impl<O: DeserializeOwned> Home<O> {
             .collect()
     }
 
-    /// A task has ended. What ends twice counts once.
+    /// A task has ended. What ends twice counts once. A result of an earlier attempt is as good as one of the present; that an
+    /// earlier attempt panicked, perhaps because its process was about to be lost, is not the end of the present one.
     pub(super) fn end<T: Mobile<Output = O>>(
         &self,
         id: TaskId,
         rank: Rank,
         outcome: Result<&[u8], String>,
     ) {
-        let Some(record) = lock(&self.records).tasks.remove(&id.number) else {
+        let record = {
+            let mut records = lock(&self.records);
+            let known = records.tasks.get(&id.number).map(|record| record.task.id);
+            if known.is_none_or(|known| outcome.is_err() && id != known) {
+                return;
+            }
+            records.tasks.remove(&id.number)
+        };
+        let Some(record) = record else {
             return;
         };
         let ended = match outcome {
@@ -177,5 +186,41 @@ impl<O> Record<O> {
         self.task.id.attempt += 1;
         self.at = here;
         self.task.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Home;
+    use crate::deck::Deck;
+    use crate::mobile::{Mobile, Step};
+    use mizzen_core::{Incarnation, ProcessId, Rank};
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Counts;
+
+    impl Mobile for Counts {
+        const NAME: &'static str = "counts";
+        type Output = u32;
+
+        fn step(&mut self, _: &Deck) -> Step<u32> {
+            Step::Done(0)
+        }
+    }
+
+    #[test]
+    fn the_panic_of_an_earlier_attempt_does_not_end_the_present_one() {
+        let process = |rank| ProcessId::new(Rank(rank), Incarnation(0));
+        let (here, there) = (process(0), process(1));
+        let home: Home<u32> = Home::new();
+        let (mut task, journey) = home.begin(here, Vec::new());
+        task.moves += 1;
+        let stale = task.id;
+        assert!(home.note_left(here, task, there).is_none());
+        let again = home.lose(here, there).remove(0);
+        home.end::<Counts>(stale, Rank(1), Err("a stale copy panicked".into()));
+        assert!(!journey.is_finished(), "the present attempt goes on");
+        home.end::<Counts>(again.id, Rank(0), Ok(&[7]));
+        assert_eq!(journey.join().unwrap(), 7);
     }
 }

@@ -39,10 +39,7 @@ use crate::deck::Deck;
 ///         assert_eq!(journey.join()?, 3);
 ///     }
 ///     // Whoever is visited stays until it is over.
-/// #   let inbox = deck.mailbox()?;
-/// #   if deck.rank() == 0 { for rank in 1..3 { deck.fetch(&format!("end {rank}"))?.send(&0u8)?; } }
-/// #   else { deck.bind(&format!("end {}", deck.rank()), &inbox)?; inbox.receive::<u8>()?; }
-///     Ok(())
+///     deck.finish()
 /// }).unwrap();
 /// ```
 pub trait Mobile: Serialize + DeserializeOwned + Send + 'static {

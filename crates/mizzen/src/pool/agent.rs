@@ -42,8 +42,17 @@ pub(super) enum Ask {
         owner: u32,
         rank: u32,
         index: u64,
-        result: Result<ByteBuf, String>,
+        result: Result<ByteBuf, NoResult>,
     },
+}
+
+/// Why an item has no result.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum NoResult {
+    /// The function panicked, and said this.
+    Panicked(String),
+    /// There is one, but it is longer than a message may be.
+    TooLong { bytes: u64, limit: u64 },
 }
 
 /// What it gets.
@@ -78,7 +87,7 @@ impl Ask {
 pub(super) trait Lender: Send + Sync {
     /// Gives away up to `want` items.
     fn lend(&self, to: ProcessId, want: usize, size: u32) -> Vec<(u64, Vec<u8>)>;
-    fn deliver(&self, from: Rank, index: u64, result: Result<Vec<u8>, String>);
+    fn deliver(&self, from: Rank, index: u64, result: Result<Vec<u8>, NoResult>);
     fn is_finished(&self) -> bool;
 }
 

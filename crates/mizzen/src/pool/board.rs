@@ -7,11 +7,17 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::agent::Lender;
+use super::agent::{Lender, NoResult};
 use super::report::{PoolError, Report};
 use mizzen_core::Gone;
-use mizzen_core::service::lock;
+use mizzen_core::service::{LONGEST_MESSAGE, lock};
 use mizzen_core::{ProcessId, Rank};
+
+/// How many bytes of items are given away at once. Enough that long items keep their takers busy, few enough that one answer
+/// holds them: an answer that is too long would never arrive.
+const PORTION_BYTES: usize = 8 << 20;
+/// The longest item that is given away: a message holds it, with some words around it.
+const LONGEST_LENT: usize = LONGEST_MESSAGE - 4096;
 
 /// What a thread has to do next.
 pub(super) enum Work<T> {
@@ -41,6 +47,7 @@ pub(super) enum Arrived<R> {
 
 /// The items of one map in one process.
 pub(super) struct Board<T, R> {
+    me: Rank,
     state: Mutex<State<T, R>>,
     /// There is work, or the end of it.
     work: Condvar,
@@ -69,6 +76,8 @@ struct State<T, R> {
 
 enum Item<T> {
     Here(T),
+    /// It cannot travel: it is run here.
+    Stays(T),
     Packed(Vec<u8>),
 }
 
@@ -79,11 +88,12 @@ struct Given {
 }
 
 impl<T, R> Board<T, R> {
-    pub(super) fn new(items: impl IntoIterator<Item = T>) -> Self {
+    pub(super) fn new(items: impl IntoIterator<Item = T>, me: Rank) -> Self {
         let items = items.into_iter().map(Item::Here);
         let waiting: VecDeque<_> = items.enumerate().collect();
         let left = waiting.len();
         Self {
+            me,
             state: Mutex::new(State {
                 waiting,
                 given: HashMap::new(),
@@ -240,13 +250,13 @@ impl<T: DeserializeOwned, R> Board<T, R> {
             // One's own first: they need no way.
             if let Some((index, item)) = state.waiting.pop_front() {
                 match item {
-                    Item::Here(item) => return Work::Own(index, item),
+                    Item::Here(item) | Item::Stays(item) => return Work::Own(index, item),
                     Item::Packed(bytes) => match postcard::from_bytes(&bytes) {
                         Ok(item) => return Work::Own(index, item),
                         Err(error) => {
                             drop(state);
                             let failed = encoding(index, error);
-                            self.finish(index, Rank(0), Arrived::Failed(failed));
+                            self.finish(index, self.me, Arrived::Failed(failed));
                             state = self.state();
                             continue;
                         }
@@ -277,6 +287,18 @@ pub(super) fn encoding(index: usize, error: postcard::Error) -> PoolError {
     }
 }
 
+/// An item as it travels, or as one that stays.
+fn pack<T: Serialize>(item: Item<T>) -> Result<Vec<u8>, Item<T>> {
+    match item {
+        Item::Packed(item) => Ok(item),
+        Item::Stays(value) => Err(Item::Stays(value)),
+        Item::Here(value) => match postcard::to_allocvec(&value) {
+            Ok(item) if item.len() <= LONGEST_LENT => Ok(item),
+            _ => Err(Item::Stays(value)),
+        },
+    }
+}
+
 impl<T: Serialize + Send, R: Send> Lender for Board<T, R> {
     fn lend(&self, to: ProcessId, want: usize, size: u32) -> Vec<(u64, Vec<u8>)> {
         let mut state = self.state();
@@ -286,21 +308,23 @@ impl<T: Serialize + Send, R: Send> Lender for Board<T, R> {
         // A share of what is left, so that all end at about the same time; from the end that our own threads come to last.
         let share = state.waiting.len().div_ceil(2 * size as usize);
         let mut lent = Vec::new();
+        let mut bytes = 0;
         for _ in 0..want.min(share) {
             let Some((index, item)) = state.waiting.pop_back() else {
                 break;
             };
-            let item = match item {
-                Item::Packed(item) => item,
-                Item::Here(value) => match postcard::to_allocvec(&value) {
-                    Ok(item) => item,
-                    Err(_) => {
-                        // It cannot travel: it is run here.
-                        state.waiting.push_front((index, Item::Here(value)));
-                        break;
-                    }
-                },
+            let item = match pack(item) {
+                Ok(item) => item,
+                Err(stays) => {
+                    state.waiting.push_front((index, stays));
+                    continue;
+                }
             };
+            bytes += item.len();
+            if bytes > PORTION_BYTES && !lent.is_empty() {
+                state.waiting.push_back((index, Item::Packed(item)));
+                break;
+            }
             let index = index as u64;
             let copy = item.clone();
             state.given.insert(index, Given { to, item });
@@ -309,16 +333,22 @@ impl<T: Serialize + Send, R: Send> Lender for Board<T, R> {
         lent
     }
 
-    fn deliver(&self, from: Rank, index: u64, result: Result<Vec<u8>, String>) {
+    fn deliver(&self, from: Rank, index: u64, result: Result<Vec<u8>, NoResult>) {
         let Ok(index) = usize::try_from(index) else {
             return;
         };
         let result = match result {
             Ok(bytes) => Arrived::Packed(bytes),
-            Err(message) => Arrived::Failed(PoolError::Panicked {
+            Err(NoResult::Panicked(message)) => Arrived::Failed(PoolError::Panicked {
                 index,
                 rank: from,
                 message,
+            }),
+            Err(NoResult::TooLong { bytes, limit }) => Arrived::Failed(PoolError::TooLong {
+                index,
+                rank: from,
+                bytes,
+                limit,
             }),
         };
         self.finish(index, from, result);

@@ -12,16 +12,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_bytes::ByteBuf;
 
-use super::agent::{Answer, Ask, Lender, MapId, SERVICE};
+use super::agent::{Answer, Ask, Lender, MapId, NoResult, SERVICE};
 use super::board::{Arrived, Board, Foreign, Work, encoding};
 use super::progress::Progress;
 use super::report::{PoolError, Report};
 use super::settings::Settings;
 use crate::deck::Deck;
-use crate::rpc::{Client, words_of};
+use crate::rpc::{CallError, Client, words_of};
 use mizzen_core::Mailbox;
 use mizzen_core::service::{deadline_in, lock};
-use mizzen_core::{Error, RetrieveError};
+use mizzen_core::{ArenaError, Error, PostError, RetrieveError};
 use mizzen_core::{Incarnation, ProcessId, Rank};
 
 /// How much work a process takes over at once. Long beside the time that it takes to get it, also from a busy process that must
@@ -52,7 +52,7 @@ where
     R: Serialize + DeserializeOwned + Send + 'static,
 {
     let started = Instant::now();
-    let board = Arc::new(Board::new(items));
+    let board = Arc::new(Board::new(items, deck.rank()));
     let agent = super::agent::of(deck)?;
     let map = agent.open(&settings.name, Arc::clone(&board) as Arc<dyn Lender>);
     let bench = Bench {
@@ -147,14 +147,18 @@ where
         // Types that panic while they are read or written cost the item, not the thread.
         let result = catch_unwind(AssertUnwindSafe(|| self.run_packed(&item)));
         let result = result.unwrap_or_else(|panic| Err(words_of(&*panic)));
-        let ask = Ask::Result {
+        let ask = |result| Ask::Result {
             map: self.map.clone(),
             owner: owner.incarnation.0,
             rank: self.deck.rank().0,
             index,
             result,
         };
-        if !self.send(owner, &ask) {
+        let mut sent = self.send(owner, &ask(result.map_err(NoResult::Panicked)));
+        if let Sent::TooLong { bytes, limit } = sent {
+            sent = self.send(owner, &ask(Err(NoResult::TooLong { bytes, limit })));
+        }
+        if sent != Sent::Yes {
             // Who is gone, or has ended its map early, does not want the rest either.
             self.board.forget(owner.rank);
         }
@@ -170,35 +174,54 @@ where
             .map_err(|error| format!("its result cannot be sent: {error}"))
     }
 
-    /// Sends a result, again and again unless its owner is gone or has ended its map.
-    fn send(&self, owner: ProcessId, result: &Ask) -> bool {
+    /// Sends a result, again and again unless its owner is gone or has ended its map, or it can never be sent.
+    fn send(&self, owner: ProcessId, result: &Ask) -> Sent {
         for _ in 0..TRIES {
-            if self.try_send(owner.rank, result) {
-                return true;
-            }
-            if self.deck.process.is_life_gone(owner) {
-                return false;
+            let sent = self.try_send(owner.rank, result);
+            if sent != Sent::No || self.deck.process.is_life_gone(owner) {
+                return sent;
             }
         }
-        false
+        Sent::No
     }
 
-    fn try_send(&self, owner: Rank, result: &Ask) -> bool {
+    fn try_send(&self, owner: Rank, result: &Ask) -> Sent {
         let mut results = lock(&self.results);
         let client = match results.remove(&owner) {
             Some(client) => Ok(client),
             None => self.deck.client_at(owner, SERVICE),
         };
         let Ok(mut client) = client else {
-            return false;
+            return Sent::No;
         };
         client.set_patience(PATIENCE);
-        let sent = client.notify(result).is_ok();
-        if sent {
-            results.insert(owner, client);
+        match client.notify(result) {
+            Ok(()) => {
+                results.insert(owner, client);
+                Sent::Yes
+            }
+            Err(CallError::Post {
+                cause: PostError::Memory(ArenaError::TooLong { bytes, limit }),
+                ..
+            }) => Sent::TooLong {
+                bytes: bytes as u64,
+                limit: limit as u64,
+            },
+            Err(_) => Sent::No,
         }
-        sent
     }
+}
+
+/// What came of an attempt to send a result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    Yes,
+    No,
+    /// It is longer than a message may be, and always will be.
+    TooLong {
+        bytes: u64,
+        limit: u64,
+    },
 }
 
 /// What an item takes here, about.

@@ -76,6 +76,20 @@ pub enum PoolError {
         /// What the panic said.
         message: String,
     },
+    /// A result is longer than one message may be, and was made in another process.
+    #[error(
+        "the result of item {index} at rank {rank} has {bytes} bytes, more than the {limit} that one message may have; make items with smaller results"
+    )]
+    TooLong {
+        /// The position of the item.
+        index: usize,
+        /// Where it ran.
+        rank: Rank,
+        /// How long the result is.
+        bytes: u64,
+        /// How long it may be.
+        limit: u64,
+    },
     /// An item or a result could not be serialised, or read again.
     #[error("item {index} or its result cannot go to another process and back: {cause}")]
     Encoding {

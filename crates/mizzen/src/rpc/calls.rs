@@ -1,9 +1,12 @@
 //! The calls of a client that are under way.
 
 use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::request::Body;
 use super::wire::Kind;
+use mizzen_core::service::lock;
 use mizzen_core::{Gone, UnpackError};
 
 /// What is known of a call.
@@ -12,6 +15,8 @@ pub(super) enum State {
     Waiting,
     /// It is, and nobody has looked at the answer yet.
     Answered(Kind, Body<'static>),
+    /// It is not answered yet, and nobody wants the answer. It counts as waiting until then: answers that come must have room.
+    Abandoned,
     /// It will not be.
     Lost(Ended),
     /// Nobody wants to know.
@@ -63,14 +68,20 @@ impl Calls {
 
     /// An answer has come. One that nobody waits for is dropped.
     pub(super) fn answer(&mut self, call: u64, kind: Kind, body: Body<'_>) {
-        if let Some(state @ State::Waiting) = self.state(call) {
-            *state = match body.set_aside() {
+        let Some(state) = self.state(call) else {
+            return;
+        };
+        *state = match state {
+            State::Waiting => match body.set_aside() {
                 Ok(body) => State::Answered(kind, body),
                 Err(UnpackError::PeerGone(gone)) => State::Lost(Ended::Gone(gone)),
                 Err(_) => State::Answered(Kind::Unanswered, Body::Owned(Vec::new())),
-            };
-            self.waiting -= 1;
-        }
+            },
+            State::Abandoned => State::Over,
+            _ => return,
+        };
+        self.waiting -= 1;
+        self.forget_first();
     }
 
     /// Whether a call is not answered yet.
@@ -81,17 +92,20 @@ impl Calls {
     /// No call that waits will be answered.
     pub(super) fn lose(&mut self, ended: Ended) {
         for state in &mut self.states {
-            if let State::Waiting = state {
-                *state = State::Lost(ended);
+            match state {
+                State::Waiting => *state = State::Lost(ended),
+                State::Abandoned => *state = State::Over,
+                _ => (),
             }
         }
         self.waiting = 0;
+        self.forget_first();
     }
 
     /// What came of a call, once; it is over then. `None` while it waits.
     pub(super) fn take(&mut self, call: u64) -> Option<State> {
         let state = match self.state(call) {
-            None => State::Over,
+            None | Some(State::Abandoned) => State::Over,
             Some(State::Waiting) => return None,
             Some(state) => core::mem::replace(state, State::Over),
         };
@@ -102,11 +116,29 @@ impl Calls {
     /// Nobody wants to know what comes of a call.
     pub(super) fn end(&mut self, call: u64) {
         if let Some(state) = self.state(call) {
-            if let State::Waiting = core::mem::replace(state, State::Over) {
+            if let State::Waiting | State::Abandoned = core::mem::replace(state, State::Over) {
                 self.waiting -= 1;
             }
             self.forget_first();
         }
+    }
+
+    /// Whoever began a call has dropped it.
+    pub(super) fn abandon(&mut self, call: u64) {
+        match self.state(call) {
+            Some(state @ State::Waiting) => *state = State::Abandoned,
+            Some(State::Abandoned) | None => (),
+            Some(state) => {
+                *state = State::Over;
+                self.forget_first();
+            }
+        }
+    }
+
+    /// How many are remembered.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.states.len()
     }
 
     fn forget_first(&mut self) {
@@ -114,5 +146,33 @@ impl Calls {
             self.states.pop_front();
             self.first += 1;
         }
+    }
+}
+
+/// What a client and its calls share: which of them were dropped before their results were taken. There are at most as many as
+/// the client has calls.
+#[derive(Default)]
+pub(super) struct Dropped {
+    numbers: Mutex<Vec<u64>>,
+    any: AtomicBool,
+}
+
+impl Dropped {
+    pub(super) fn add(&self, call: u64) {
+        lock(&self.numbers).push(call);
+        self.any.store(true, Ordering::Release);
+    }
+
+    /// Whether there are some that were not taken.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    pub(super) fn take(&self) -> Vec<u64> {
+        let mut numbers = lock(&self.numbers);
+        self.any.store(false, Ordering::Relaxed);
+        core::mem::take(&mut numbers)
     }
 }

@@ -4,6 +4,7 @@ use core::fmt;
 use core::future::poll_fn;
 use core::marker::PhantomData;
 use core::task::{Context, Poll};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use mizzen_core::service::SHORT_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::calls::{Calls, Ended, State};
+use super::calls::{Calls, Dropped, Ended, State};
 use super::error::CallError;
 use super::find;
 use super::request::{Body, open};
@@ -22,7 +23,7 @@ use mizzen_core::Mailbox;
 use mizzen_core::MailboxRef;
 use mizzen_core::Sender;
 use mizzen_core::service::{Next, deadline_in};
-use mizzen_core::{Error, PostError, RetrieveError};
+use mizzen_core::{Error, FetchError, PostError, RetrieveError};
 use mizzen_core::{Incoming, Message};
 use mizzen_core::{ProcessId, Rank};
 
@@ -40,16 +41,30 @@ pub struct Client<A: ?Sized, R> {
     session: u32,
     inbox: Mailbox,
     path: Option<Path>,
+    /// Who was called last: errors name it also when the path to it is gone.
+    last_server: Option<Rank>,
     patience: Duration,
     calls: Calls,
+    dropped: Arc<Dropped>,
     _types: PhantomData<fn(&A) -> R>,
 }
 
-/// A call under way. [`Client::wait`] gives its result.
-#[must_use = "its place is free when its result was waited for, or it was cancelled"]
+/// A call under way. [`Client::wait`] gives its result, at the client that began it. If it is dropped, the call is carried out
+/// all the same, and its result is dropped when it comes.
+#[must_use = "`wait` gives its result, and `cancel` says that it is not wanted"]
 pub struct Call<R> {
     number: u64,
+    /// Whose it is, and where its end is noted. `None` when it was handed back.
+    client: Option<Arc<Dropped>>,
     _result: PhantomData<fn() -> R>,
+}
+
+impl<R> Drop for Call<R> {
+    fn drop(&mut self) {
+        if let Some(client) = &self.client {
+            client.add(self.number);
+        }
+    }
 }
 
 /// Who is called.
@@ -98,8 +113,10 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
             session: 0,
             inbox: Mailbox::open_in(process)?,
             path: None,
+            last_server: None,
             patience: Deck::FETCH_PATIENCE,
             calls: Calls::default(),
+            dropped: Arc::default(),
             _types: PhantomData,
         })
     }
@@ -109,7 +126,15 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     }
 
     pub(super) fn at(process: &Endpoint, rank: Rank, name: &str) -> Result<Self, Error> {
-        Self::new(process, Target::At(name.to_owned(), rank))
+        let (service, size) = (name.to_owned(), process.size());
+        if rank.0 >= size {
+            return Err(Error::from(CallError::NoSuchRank {
+                service,
+                rank,
+                size,
+            }));
+        }
+        Self::new(process, Target::At(service, rank))
     }
 
     pub(super) fn of(process: &Endpoint, address: MailboxRef) -> Result<Self, Error> {
@@ -156,7 +181,8 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     /// As [`call`](Self::call).
     pub async fn call_async(&mut self, arguments: &A) -> Result<R, CallError> {
         let call = self.begin(arguments, 0)?;
-        self.wait_async(call).await
+        let (kind, body) = self.settle_async(call).await?;
+        self.result(kind, body)
     }
 
     /// Begins a call. Up to 256 may be under way at once; one more waits until one of them was answered.
@@ -178,32 +204,38 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     /// As [`call`](Self::call).
     #[inline]
     pub fn start(&mut self, arguments: &A) -> Result<Call<R>, CallError> {
-        self.begin(arguments, 0)
+        let number = self.begin(arguments, 0)?;
+        Ok(self.call_of(number))
     }
 
-    /// Waits for the result of a call that was [begun](Self::start).
+    /// Waits for the result of a call that this client [began](Self::start).
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// [`CallError::OtherClient`] if another client began it; otherwise as [`call`](Self::call).
     #[inline]
     pub fn wait(&mut self, call: Call<R>) -> Result<R, CallError> {
-        self.wait_until(call, None)
+        let number = self.number_of(call)?;
+        self.wait_until(number, None)
     }
 
     /// The same, for async tasks.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// As [`wait`](Self::wait).
     pub async fn wait_async(&mut self, call: Call<R>) -> Result<R, CallError> {
-        let (kind, body) = self.settle_async(call.number).await?;
+        let number = self.number_of(call)?;
+        let (kind, body) = self.settle_async(number).await?;
         self.result(kind, body)
     }
 
     /// Gives up a call: its result is not wanted, and the service is told so ([`is_cancelled`](crate::is_cancelled)).
+    /// A call of another client is only dropped.
     pub fn cancel(&mut self, call: Call<R>) {
-        self.give_up(call.number);
+        if let Ok(number) = self.number_of(call) {
+            self.give_up(number);
+        }
     }
 
     /// Calls without waiting for anything: there is no result, and no news whether the call was carried out.
@@ -218,23 +250,20 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     }
 
     #[inline]
-    fn begin(&mut self, arguments: &A, patience_ms: u32) -> Result<Call<R>, CallError> {
+    fn begin(&mut self, arguments: &A, patience_ms: u32) -> Result<u64, CallError> {
         let number = self.reserve()?;
         let header = self.header(number, Kind::Call, patience_ms);
         if let Err(error) = self.send(header, arguments) {
             self.calls.end(number);
             return Err(error);
         }
-        Ok(Call {
-            number,
-            _result: PhantomData,
-        })
+        Ok(number)
     }
 
     #[inline]
-    fn wait_until(&mut self, call: Call<R>, deadline: Option<Instant>) -> Result<R, CallError> {
+    fn wait_until(&mut self, call: u64, deadline: Option<Instant>) -> Result<R, CallError> {
         let mut slot = [0; SHORT_MAX];
-        let (kind, body) = self.settle(call.number, deadline, &mut slot)?;
+        let (kind, body) = self.settle(call, deadline, &mut slot)?;
         self.result(kind, body)
     }
 
@@ -307,23 +336,21 @@ impl<A: ?Sized, R> Client<A, R> {
             self.calls.end(number);
             return Err(error);
         }
-        Ok(Call {
-            number,
-            _result: PhantomData,
-        })
+        Ok(self.call_of(number))
     }
 
     /// Waits for the answer to such a call.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call).
+    /// As [`wait`](Self::wait).
     pub fn wait_message<'m>(
         &mut self,
         call: Call<Incoming<'static>>,
     ) -> Result<Incoming<'m>, CallError> {
+        let number = self.number_of(call)?;
         let mut slot = [0; SHORT_MAX];
-        match self.settle(call.number, None, &mut slot)? {
+        match self.settle(number, None, &mut slot)? {
             (Kind::Done, Body::Pieces(incoming)) => Ok(*incoming),
             (kind, body) => Err(self.failure(kind, body)),
         }
@@ -364,6 +391,35 @@ impl<A: ?Sized, R> Client<A, R> {
         }
     }
 
+    fn call_of<T>(&self, number: u64) -> Call<T> {
+        Call {
+            number,
+            client: Some(Arc::clone(&self.dropped)),
+            _result: PhantomData,
+        }
+    }
+
+    /// The number of a call of ours, which is over for whoever had it.
+    fn number_of<T>(&self, mut call: Call<T>) -> Result<u64, CallError> {
+        let ours = |client: &mut Arc<Dropped>| Arc::ptr_eq(client, &self.dropped);
+        match call.client.take_if(ours) {
+            Some(_) => Ok(call.number),
+            None => Err(CallError::OtherClient {
+                service: self.service(),
+            }),
+        }
+    }
+
+    /// Calls that were dropped leave the table.
+    #[inline]
+    fn forget_dropped(&mut self) {
+        if self.dropped.any() {
+            for call in self.dropped.take() {
+                self.calls.abandon(call);
+            }
+        }
+    }
+
     fn header(&self, call: u64, kind: Kind, patience_ms: u32) -> Header {
         Header {
             call,
@@ -383,6 +439,7 @@ impl<A: ?Sized, R> Client<A, R> {
     /// A number for a new call, when there is room for it.
     #[inline]
     fn reserve(&mut self) -> Result<u64, CallError> {
+        self.forget_dropped();
         self.ensure_path()?;
         while self.calls.waiting() >= WINDOW {
             self.take_answer(None, None, &mut [0; SHORT_MAX])?;
@@ -428,6 +485,10 @@ impl<A: ?Sized, R> Client<A, R> {
             .send(&hello)
             .map_err(|cause| self.not_posted(cause))?;
         self.inbox.depend_on(server.rank);
+        let service = self.service();
+        self.inbox
+            .wait_for_what(format!("for rank {server} to answer a call to {service:?}"));
+        self.last_server = Some(server.rank);
         self.path = Some(Path { sender, server });
         Ok(())
     }
@@ -526,7 +587,7 @@ impl<A: ?Sized, R> Client<A, R> {
         match state {
             State::Answered(kind, body) => Ok((kind, body)),
             State::Lost(ended) => Err(self.lost(ended)),
-            State::Waiting | State::Over => Err(CallError::NoSuchCall {
+            State::Waiting | State::Abandoned | State::Over => Err(CallError::NoSuchCall {
                 service: self.service(),
             }),
         }
@@ -541,12 +602,20 @@ impl<A: ?Sized, R> Client<A, R> {
         slot: &mut [u8; SHORT_MAX],
     ) -> Result<Answer, CallError> {
         match self.inbox.take(deadline, slot) {
-            Err(RetrieveError::TimedOut { waited }) => Err(CallError::TimedOut {
-                service: self.service(),
-                rank: self.rank().unwrap_or(Rank(0)),
-                waited,
-            }),
+            Err(RetrieveError::TimedOut { waited }) => Err(self.timed_out(waited)),
             next => Ok(self.file(wanted, next, slot)),
+        }
+    }
+
+    #[cold]
+    fn timed_out(&self, waited: Duration) -> CallError {
+        match self.server_rank() {
+            Some(rank) => CallError::TimedOut {
+                service: self.service(),
+                rank,
+                waited,
+            },
+            None => self.not_served(waited),
         }
     }
 
@@ -606,9 +675,28 @@ impl<A: ?Sized, R> Client<A, R> {
         let service = self.service();
         match ended {
             Ended::Gone(gone) => CallError::PeerGone { service, gone },
-            Ended::Stopped => CallError::Stopped {
-                service,
-                rank: self.rank().unwrap_or(Rank(0)),
+            Ended::Stopped => match self.server_rank() {
+                Some(rank) => CallError::Stopped { service, rank },
+                None => self.not_served(Duration::ZERO),
+            },
+        }
+    }
+
+    /// Who is called, or was before the path to it was lost.
+    fn server_rank(&self) -> Option<Rank> {
+        self.rank().or(self.last_server)
+    }
+
+    fn not_served(&self, waited: Duration) -> CallError {
+        let name = self.service();
+        CallError::NotServed {
+            service: self.service(),
+            rank: None,
+            cause: FetchError::Unbound {
+                name,
+                waited,
+                keeper: None,
+                near: Vec::new(),
             },
         }
     }
@@ -632,7 +720,10 @@ impl<A: ?Sized, R> Client<A, R> {
 
     #[cold]
     fn failure(&self, kind: Kind, body: Body<'_>) -> CallError {
-        let (service, rank) = (self.service(), self.rank().unwrap_or(Rank(0)));
+        let service = self.service();
+        let Some(rank) = self.server_rank() else {
+            return self.not_served(Duration::ZERO);
+        };
         match kind {
             Kind::Panicked => CallError::Panicked {
                 service,
@@ -645,6 +736,20 @@ impl<A: ?Sized, R> Client<A, R> {
                 cause: body.decode().unwrap_or_default(),
             },
             Kind::Unanswered => CallError::Unanswered { service, rank },
+            Kind::TooLong => {
+                let (bytes, limit) = body.decode().unwrap_or_default();
+                CallError::AnswerTooLong {
+                    service,
+                    rank,
+                    bytes,
+                    limit,
+                }
+            }
+            Kind::Unposted => CallError::AnswerNotPosted {
+                service,
+                rank,
+                cause: body.decode().unwrap_or_default(),
+            },
             _ => CallError::Answer {
                 service,
                 cause: mizzen_core::UnpackError::Malformed,
@@ -677,5 +782,39 @@ impl<A: ?Sized, R> fmt::Debug for Client<A, R> {
 impl<R> fmt::Debug for Call<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Call").field(&self.number).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn a_dropped_call_leaves_the_table() {
+        static GO_ON: AtomicBool = AtomicBool::new(false);
+        crate::local(1, |deck| {
+            let _echo = deck.serve("echo", |x: u32| {
+                while x == 0 && !GO_ON.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+                x
+            })?;
+            let mut echo = deck.client::<u32, u32>("echo")?;
+            // Not answered when it is dropped: its late answer finds nobody.
+            drop(echo.start(&0)?);
+            GO_ON.store(true, Ordering::Release);
+            for x in 1..1000 {
+                drop(echo.start(&x)?);
+            }
+            let last = echo.start(&1000)?;
+            assert_eq!(echo.wait(last)?, 1000);
+            // The workers answer in any order: what is missing still comes.
+            while echo.calls.waiting() > 0 {
+                echo.take_answer(None, None, &mut [0; mizzen_core::service::SHORT_MAX])?;
+            }
+            assert_eq!(echo.calls.len(), 0, "calls in the table");
+            Ok(())
+        })
+        .unwrap();
     }
 }

@@ -26,6 +26,18 @@ pub enum CallError {
         #[source]
         cause: FetchError,
     },
+    /// The job has no such rank.
+    #[error(
+        "{service:?} cannot be called there: there is no rank {rank}, the job has {size} processes, numbered from 0"
+    )]
+    NoSuchRank {
+        /// The service.
+        service: String,
+        /// The rank.
+        rank: Rank,
+        /// Processes of the job.
+        size: u32,
+    },
     /// The process that serves it is gone. Whether the call was carried out is not known.
     #[error("the call to {service:?} was not answered: {gone}")]
     PeerGone {
@@ -92,10 +104,42 @@ pub enum CallError {
         /// What was wrong.
         cause: UnpackError,
     },
+    /// The result is longer than one message may be.
+    #[error(
+        "the answer of {service:?} at rank {rank} has {bytes} bytes, more than the {limit} that one message may have; return it in several answers"
+    )]
+    AnswerTooLong {
+        /// The service.
+        service: String,
+        /// Where it is served.
+        rank: Rank,
+        /// How long the answer is.
+        bytes: u64,
+        /// How long it may be.
+        limit: u64,
+    },
+    /// The result was there, but could not be posted.
+    #[error("the answer of {service:?} could not be posted at rank {rank}: {cause}")]
+    AnswerNotPosted {
+        /// The service.
+        service: String,
+        /// Where it is served.
+        rank: Rank,
+        /// What posting it said.
+        cause: String,
+    },
     /// The call was cancelled, or its result was taken before.
     #[error("there is no such call to {service:?} under way any more")]
     NoSuchCall {
         /// The service.
+        service: String,
+    },
+    /// Another client began the call.
+    #[error(
+        "this call was not begun by this client of {service:?}; wait for it with the client whose `start` returned it"
+    )]
+    OtherClient {
+        /// The service of the client that was asked.
         service: String,
     },
     /// The request could not be posted.

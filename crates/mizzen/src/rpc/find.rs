@@ -23,7 +23,7 @@ pub(super) fn announce(process: &Endpoint, name: &str, address: Address) -> Resu
     let here = at(name, process.id().rank);
     if process.has_bound(&here) {
         return Err(BindError::Taken {
-            name: here,
+            name: name.to_owned(),
             owner: process.id().rank,
         });
     }
@@ -47,7 +47,21 @@ pub(super) fn of_rank(
     rank: Rank,
     patience: Duration,
 ) -> Result<Address, FetchError> {
-    process.fetch(&at(name, rank), Some(patience))
+    let waits = |_| format!("for rank {rank} to serve {name:?}");
+    let found = process.fetch_saying(&at(name, rank), Some(patience), &waits);
+    found.map_err(|error| named(name, error))
+}
+
+/// An error as the user knows the service: under its own name.
+fn named(service: &str, mut error: FetchError) -> FetchError {
+    if let FetchError::Unbound { name, .. }
+    | FetchError::Invalid { name, .. }
+    | FetchError::Refused { name, .. }
+    | FetchError::HolderGone { name, .. } = &mut error
+    {
+        service.clone_into(name);
+    }
+    error
 }
 
 /// The service of any rank: our own, or that of the one that began first, or of whoever still serves when that one has ended.
@@ -70,7 +84,9 @@ pub(super) fn of_any(
             return Ok(address);
         }
     }
-    process.fetch(&anywhere(name), Some(patience))
+    let waits = |_| format!("for somebody to serve {name:?}");
+    let found = process.fetch_saying(&anywhere(name), Some(patience), &waits);
+    found.map_err(|error| named(name, error))
 }
 
 /// Most who are called are there by then.

@@ -57,9 +57,8 @@ impl Deck {
     ///     let mut root = deck.client::<f64, Result<f64, String>>("root")?;
     ///     assert_eq!(root.call(&9.0)?, Ok(3.0));
     ///     assert_eq!(root.call(&-1.0)?, Err("-1 has no root".to_owned()));
-    /// #   let inbox = deck.mailbox()?;
-    /// #   if deck.rank() == 0 { deck.bind("end", &inbox)?; inbox.receive::<u8>()?; } else { deck.fetch("end")?.send(&0u8)?; }
-    ///     Ok(())
+    ///     // A service ends with its process: this serves until nobody calls any more.
+    ///     deck.finish()
     /// }).unwrap();
     /// ```
     ///
@@ -173,7 +172,7 @@ impl Deck {
     ///
     /// # Errors
     ///
-    /// As [`client`](Self::client).
+    /// [`CallError::NoSuchRank`] if the job is smaller; otherwise as [`client`](Self::client).
     pub fn client_at<A, R>(&self, rank: impl Into<Rank>, name: &str) -> Result<Client<A, R>, Error>
     where
         A: Serialize + ?Sized,
@@ -208,7 +207,7 @@ impl Deck {
     ///
     /// # Errors
     ///
-    /// As [`client`](Self::client).
+    /// As [`client_at`](Self::client_at).
     pub fn raw_client_at(
         &self,
         rank: impl Into<Rank>,

@@ -265,12 +265,11 @@ impl Desk {
             Body::Owned(address) => &address[..],
             Body::Pieces(_) => return,
         };
-        // A client that names nonsense, or is gone already, is not served.
+        // A client that names nonsense is not served.
         let process = self.mailbox.as_ref().map(Mailbox::process);
         let client = process.and_then(|process| MailboxRef::from_bytes(address, process));
-        let Some(client) = client else { return };
-        if let Ok(reply) = client.sender() {
-            let session = Arc::new(Session::new(key.1, reply));
+        if let Some(client) = client {
+            let session = Arc::new(Session::new(key.1, client));
             self.sessions.insert(key, session);
         }
     }

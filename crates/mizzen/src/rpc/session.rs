@@ -8,14 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mizzen_core::service::SHORT_MAX;
 
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
-use mizzen_core::Message;
-use mizzen_core::Sender;
 use mizzen_core::service::{lock, lock_patiently, try_lock};
+use mizzen_core::{ArenaError, MailboxRef, Message, PostError, Sender};
 
 /// A client of a service, as the service sees it.
 pub(super) struct Session {
     number: u32,
-    reply: Mutex<Sender>,
+    reply: Mutex<WayBack>,
     /// Calls that nobody waits for any more and that may still run.
     cancelled: Mutex<HashSet<u64>>,
     has_cancelled: AtomicBool,
@@ -25,14 +24,68 @@ pub(super) struct Session {
     running: Mutex<HashMap<u64, async_task::Task<()>>>,
 }
 
+/// How answers go to the client.
+enum WayBack {
+    /// Nothing was answered yet. The way is opened by whoever answers first, since that may take its time: others are served
+    /// meanwhile.
+    Unopened(MailboxRef),
+    /// By a lane of their own.
+    Lane(Box<Sender>),
+    /// As any message: there was no lane to be had.
+    Shared(MailboxRef),
+}
+
+impl WayBack {
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> Result<(), PostError> {
+        if let Self::Lane(lane) = self {
+            return lane.send(bytes);
+        }
+        match self.open()? {
+            Self::Lane(lane) => lane.send(bytes),
+            Self::Shared(address) | Self::Unopened(address) => address.send(bytes),
+        }
+    }
+
+    fn post(&mut self, message: &mut Message<'_>) -> Result<(), PostError> {
+        match self.open()? {
+            Self::Lane(lane) => lane.post(message),
+            Self::Shared(address) | Self::Unopened(address) => address.post(message),
+        }
+    }
+
+    /// Posts if there is room now, without opening anything.
+    fn try_post(&mut self, message: &mut Message<'_>) -> Result<(), PostError> {
+        match self {
+            Self::Lane(lane) => lane.try_post(message),
+            Self::Shared(address) | Self::Unopened(address) => address.try_post(message),
+        }
+    }
+
+    /// Opens a lane, or goes on without one if there is none: no descriptor, no memory, too many lanes.
+    #[cold]
+    fn open(&mut self) -> Result<&mut Self, PostError> {
+        if let Self::Unopened(address) = self {
+            *self = match address.sender() {
+                Ok(lane) => Self::Lane(Box::new(lane)),
+                Err(gone @ (PostError::PeerGone(_) | PostError::Closed { .. })) => {
+                    return Err(gone);
+                }
+                Err(_) => Self::Shared(address.clone()),
+            };
+        }
+        Ok(self)
+    }
+}
+
 /// Cancelled calls that are remembered.
 const MOST_CANCELLED: usize = 1024;
 
 impl Session {
-    pub(super) fn new(number: u32, reply: Sender) -> Self {
+    pub(super) fn new(number: u32, client: MailboxRef) -> Self {
         Self {
             number,
-            reply: Mutex::new(reply),
+            reply: Mutex::new(WayBack::Unopened(client)),
             cancelled: Mutex::default(),
             has_cancelled: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -47,13 +100,14 @@ impl Session {
         short[..HEADER].copy_from_slice(&header.encode());
         if let Ok(used) = postcard::to_slice(result, &mut short[HEADER..]) {
             let len = HEADER + used.len();
-            let _ = lock_patiently(&self.reply).send(&short[..len]);
-            return;
+            let posted = lock_patiently(&self.reply).send(&short[..len]);
+            return self.check(call, posted);
         }
         let bytes = postcard::to_extend(result, header.encode().to_vec());
         match bytes {
             Ok(bytes) if bytes.len() <= COMPACT_MAX => {
-                let _ = lock_patiently(&self.reply).send(&bytes[..]);
+                let posted = lock_patiently(&self.reply).send(&bytes[..]);
+                self.check(call, posted);
             }
             Ok(bytes) => {
                 let mut message = Message::new();
@@ -67,8 +121,33 @@ impl Session {
     /// Answers with a message.
     pub(super) fn answer_message(&self, call: u64, message: &mut Message<'_>) {
         message.set_lead(Some(self.header(call, Kind::Done).encode()));
-        let _ = lock_patiently(&self.reply).post(message);
+        let posted = lock_patiently(&self.reply).post(message);
         message.set_lead(None);
+        self.check(call, posted);
+    }
+
+    #[inline]
+    fn check(&self, call: u64, posted: Result<(), PostError>) {
+        if let Err(cause) = posted {
+            self.explain(call, &cause);
+        }
+    }
+
+    /// An answer was not posted: its caller is told why, or it would wait for ever.
+    #[cold]
+    fn explain(&self, call: u64, cause: &PostError) {
+        let (kind, words) = match cause {
+            PostError::PeerGone(_) | PostError::Closed { .. } => return,
+            PostError::Memory(ArenaError::TooLong { bytes, limit }) => (
+                Kind::TooLong,
+                postcard::to_allocvec(&(*bytes as u64, *limit as u64)),
+            ),
+            other => (Kind::Unposted, postcard::to_allocvec(&other.to_string())),
+        };
+        let mut bytes = self.header(call, kind).encode().to_vec();
+        bytes.extend(words.unwrap_or_default());
+        // If not even this can be posted, there is no way to the client.
+        let _ = lock_patiently(&self.reply).send(&bytes[..]);
     }
 
     /// Says something that has no value.

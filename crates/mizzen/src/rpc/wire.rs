@@ -41,10 +41,14 @@ pub(super) enum Kind {
     Unanswered,
     /// The service ends: no call will be answered any more.
     Stopped,
+    /// The result is longer than a message may be; its length and the limit follow.
+    TooLong,
+    /// The result could not be posted; a sentence follows.
+    Unposted,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Open,
         Self::Call,
         Self::Notify,
@@ -55,6 +59,8 @@ impl Kind {
         Self::Refused,
         Self::Unanswered,
         Self::Stopped,
+        Self::TooLong,
+        Self::Unposted,
     ];
 }
 
@@ -106,7 +112,7 @@ mod tests {
     fn what_is_no_header_is_refused() {
         assert_eq!(Header::decode(&[0; 15]), None);
         let mut unknown = [0; 16];
-        unknown[8] = 10;
+        unknown[8] = 12;
         assert_eq!(Header::decode(&unknown), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Messages and mailboxes, whatever the path between the ranks: `crate::run` chooses it.
 
+mod finish;
 mod mobile;
 mod names;
 mod pool;

@@ -9,7 +9,7 @@ use super::{life, link, place};
 use crate::error::PostError;
 use crate::link::MemoryLink;
 use crate::memory::{Arena, LoanTicket};
-use crate::message::Single;
+use crate::message::{Mark, Single};
 use crate::peers::Path;
 use crate::process::Process;
 use crate::rank::Rank;
@@ -37,7 +37,7 @@ fn give_back(link: &MemoryLink, ticket: &[u8]) {
 fn a_block_that_comes_back_before_its_sender_noted_the_post_is_freed_once() {
     let (process, _other, link) = linked();
     let bytes = vec![7u8; LONG];
-    let message = Single(&bytes);
+    let message = Single(&bytes, Mark::of::<u8>());
     let soon = || Until::Deadline(Instant::now() + Duration::from_secs(30));
     // More often than there are blocks: none is lost. The arena is asked after each: none is freed twice.
     for _ in 0..2 * Arena::MAX_BLOCKS {
@@ -61,7 +61,7 @@ fn a_block_that_comes_back_before_its_sender_noted_the_post_is_freed_once() {
 fn a_post_that_is_refused_frees_its_block() {
     let (process, _other, link) = linked();
     let bytes = vec![7u8; LONG];
-    let message = Single(&bytes);
+    let message = Single(&bytes, Mark::of::<u8>());
     let soon = Until::Deadline(Instant::now() + Duration::from_secs(30));
     for until in [soon, Until::Forever] {
         let busy = || PostError::Busy { rank: Rank(1) };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use super::{life, link, place};
 use crate::error::{Departure, PostError};
 use crate::fuzzing::{Place, Victim};
-use crate::message::Single;
+use crate::message::{Mark, Single};
 use crate::progress::Progress as _;
 use crate::rank::MailboxId;
 use crate::wait::Until;
@@ -34,7 +34,12 @@ fn a_short_slot_without_an_address_on_a_shared_lane_costs_the_peer_its_link() {
         assert_eq!(gone.how(), Departure::Misbehaved);
         assert!(core.next_entry().is_none(), "nothing was delivered");
         let route = link.route(MailboxId(0));
-        let refused = link.post(&*process, &route, &Single(&[1, 2, 3]), Until::Now);
+        let refused = link.post(
+            &*process,
+            &route,
+            &Single(&[1, 2, 3], Mark::of::<u8>()),
+            Until::Now,
+        );
         assert!(
             matches!(refused, Err(PostError::PeerGone(_))),
             "{refused:?}"
