@@ -371,6 +371,9 @@ impl Agent {
                         self.link.send(&FromAgent::Waiting { rank, text });
                     }
                 }
+                FromProcess::AskLast => {
+                    self.link.send(&FromAgent::AskLast { rank, incarnation });
+                }
                 FromProcess::Path { text } => {
                     if self.link.stream.backlog() < HIGH_WATER {
                         self.link.send(&FromAgent::Path { rank, text });

@@ -333,6 +333,10 @@ impl Launcher {
                 locator,
             } => self.job.handle_ready(rank, incarnation, locator),
             FromAgent::Left { rank, incarnation } => self.job.handle_left(rank, incarnation),
+            FromAgent::AskLast { rank, incarnation } => {
+                self.job.handle_ask_last(rank, incarnation);
+                vec![]
+            }
             FromAgent::Waiting { rank, text } => {
                 self.job.handle_waiting(rank, &text, Instant::now())
             }

@@ -30,8 +30,6 @@ pub(crate) struct Job {
     /// Ranks that have not ended and have said that they wait.
     hinting: usize,
     restarts: u32,
-    /// The life that was told that it is the last one: its rank and incarnation.
-    told_last: Option<(u32, u32)>,
     /// The signals that ask programs to end and were passed on, each once: who fails now is not started again.
     interrupts: Vec<Interrupt>,
     stopping: bool,
@@ -73,7 +71,6 @@ impl Job {
             alive,
             hinting: 0,
             restarts: 0,
-            told_last: None,
             interrupts: Vec::new(),
             stopping: false,
             exit_code: None,
@@ -303,19 +300,24 @@ impl Job {
         }
     }
 
-    /// Tells a process, once, that it is the only one left: who ended was not started again, and will not be.
+    pub(crate) fn handle_ask_last(&mut self, rank: u32, incarnation: u32) {
+        let state = self.ranks.get_mut(rank as usize);
+        if let Some(state) = state.filter(|state| state.incarnation == incarnation) {
+            state.asks_last = true;
+        }
+    }
+
+    /// Tells a process that asked that it is the only one left: who ended was not started again, and will not be.
     pub(crate) fn poll_last(&mut self) -> Option<Action> {
-        if self.alive != 1 || self.stopping || self.ranks.len() == 1 {
+        if self.alive != 1 || self.stopping {
             return None;
         }
-        let is_left = |state: &Rank| state.ended.is_none() && state.pid.is_some();
-        let rank = self.ranks.iter().position(is_left)?;
-        let state = &self.ranks[rank];
-        let life = (rank as u32, state.incarnation);
-        if self.told_last.replace(life) == Some(life) {
-            return None;
-        }
-        Some(Action::Tell(state.host, ToAgent::Last { rank: life.0 }))
+        let asks = |state: &Rank| state.ended.is_none() && state.asks_last;
+        let rank = self.ranks.iter().position(asks)?;
+        let state = &mut self.ranks[rank];
+        state.asks_last = false;
+        let rank = rank as u32;
+        Some(Action::Tell(state.host, ToAgent::Last { rank }))
     }
 
     /// Whether no process is left, and none will be started.
@@ -385,6 +387,7 @@ impl Job {
         state.ended = None;
         state.pid = None;
         state.left = false;
+        state.asks_last = false;
         state.locator = None;
         let incarnation = state.incarnation;
         vec![

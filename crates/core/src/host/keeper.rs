@@ -67,6 +67,7 @@ pub(crate) struct Keeper {
     memory: Memory,
     /// Whether the user wants to know how peers are reached.
     shows_paths: bool,
+    has_asked_last: AtomicBool,
     wake: OwnedFd,
     stop: AtomicBool,
     introductions: Mutex<Introductions>,
@@ -106,6 +107,7 @@ impl Keeper {
             agent,
             memory,
             shows_paths,
+            has_asked_last: AtomicBool::new(false),
             wake,
             stop: AtomicBool::new(false),
             introductions: Mutex::default(),
@@ -202,6 +204,13 @@ impl Keeper {
     pub(crate) fn remark(&self, text: String) {
         let text = cut(text);
         let _ = self.tell_agent(&FromProcess::Waiting { text });
+    }
+
+    /// Has the launcher say when this process is the last one. It is asked once.
+    pub(super) fn ask_last(&self) {
+        if !self.has_asked_last.swap(true, Ordering::Relaxed) {
+            let _ = self.tell_agent(&FromProcess::AskLast);
+        }
     }
 
     /// The path to a process of another host.

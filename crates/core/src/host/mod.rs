@@ -173,7 +173,11 @@ impl Neighbours for Launched {
     }
 
     fn others_are_gone(&self, process: &Process) -> bool {
-        process.size == 1 || process.is_last.load(Ordering::Acquire)
+        if process.size == 1 {
+            return true;
+        }
+        self.0.ask_last();
+        process.is_last.load(Ordering::Acquire)
     }
 
     fn remark(&self, _: ProcessId, text: String) {

@@ -170,7 +170,7 @@ impl Mailbox {
     /// Waits for a message that is one plain value: what [`send`](MailboxRef::send) sends. A serde value is received with
     /// [`receive_value`](Self::receive_value), and neither as the other.
     ///
-    /// In debug builds, numbers, and slices and arrays of them, also know which they are: a `u64` is not received as `f64`.
+    /// In debug builds, numbers, and slices and arrays of them, also know which they are: a `u64` is not received as `f64`; signs do not matter.
     /// Bytes (`u8`) and types of the program's own go with everything of their length, as do all in release builds.
     ///
     /// ```

@@ -57,7 +57,7 @@ pub enum ToAgent {
         /// Which life this will be.
         incarnation: u32,
     },
-    /// This process of yours is the last one: all others have ended, and none will be started again. Tell it.
+    /// The answer to [`AskLast`](FromAgent::AskLast): all other processes have ended, and none will be started again.
     Last {
         /// Who.
         rank: u32,
@@ -254,6 +254,13 @@ pub enum FromAgent {
         /// What it said in [`Path`](super::FromProcess::Path).
         text: String,
     },
+    /// A process wants to know when it is the last one. Answered by [`Last`](ToAgent::Last) when it is so.
+    AskLast {
+        /// Who.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+    },
     /// One of my processes wants to reach this one, of another host.
     Locate {
         /// Whom.
@@ -344,6 +351,10 @@ impl FromAgent {
                 w.u32(*rank);
                 w.text(text, MAX_WAITING)
             }
+            Self::AskLast { rank, incarnation } => {
+                w.u8(11);
+                w.life(*rank, *incarnation)
+            }
         })
     }
 
@@ -403,6 +414,10 @@ impl FromAgent {
             10 => Ok(Self::Path {
                 rank: r.u32()?,
                 text: r.text(MAX_WAITING)?,
+            }),
+            11 => Ok(Self::AskLast {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
             }),
             kind => Err(DecodeError::Kind(kind)),
         })

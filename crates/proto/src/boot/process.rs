@@ -54,7 +54,7 @@ pub enum ToProcess {
         /// Which life of it.
         incarnation: u32,
     },
-    /// All other processes have ended, and none will be started again.
+    /// The answer to [`AskLast`](FromProcess::AskLast): all other processes have ended, and none will be started again.
     Last,
     /// The answer to [`Certify`](FromProcess::Certify). Others of these packets may come before it.
     Certificate {
@@ -183,6 +183,8 @@ pub enum FromProcess {
         /// What follows "rank 0 on h1", as in `Waiting`.
         text: String,
     },
+    /// Tell me when I am the last process of the job. Answered by `Last` when it is so, which may be never.
+    AskLast,
     /// Certify my key. Once in a life, and only in a job of several hosts: the agent closes the socket otherwise.
     Certify {
         /// The public key, and the proof that I have the private one. It names nobody: the agent knows who asks.
@@ -223,6 +225,10 @@ impl FromProcess {
                 w.u8(5);
                 w.bytes(request, MAX_REQUEST)
             }
+            Self::AskLast => {
+                w.u8(7);
+                Ok(())
+            }
         })
     }
 
@@ -247,6 +253,7 @@ impl FromProcess {
             5 => Ok(Self::Certify {
                 request: r.bytes(MAX_REQUEST)?,
             }),
+            7 => Ok(Self::AskLast),
             kind => Err(DecodeError::Kind(kind)),
         })
     }

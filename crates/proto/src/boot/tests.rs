@@ -127,6 +127,7 @@ fn from_process() -> impl Strategy<Value = FromProcess> {
         locator().prop_map(|locator| FromProcess::Ready { locator }),
         any::<u32>().prop_map(|rank| FromProcess::Reach { rank }),
         Just(FromProcess::Leaving),
+        Just(FromProcess::AskLast),
         waiting().prop_map(|text| FromProcess::Waiting { text }),
         blob().prop_map(|request| FromProcess::Certify { request }),
     ]
@@ -189,6 +190,8 @@ fn from_agent() -> impl Strategy<Value = FromAgent> {
         }),
         any::<u32>().prop_map(|rank| FromAgent::Locate { rank }),
         any::<(u32, u32)>().prop_map(|(rank, incarnation)| FromAgent::Left { rank, incarnation }),
+        any::<(u32, u32)>()
+            .prop_map(|(rank, incarnation)| FromAgent::AskLast { rank, incarnation }),
         (any::<u32>(), waiting()).prop_map(|(rank, text)| FromAgent::Waiting { rank, text }),
         "\\PC{0,100}".prop_map(|text| FromAgent::Error { text }),
     ]

@@ -17,6 +17,8 @@ pub(super) struct Rank {
     pub(super) hinting: bool,
     /// When its last hint was printed, in whichever life.
     pub(super) hinted: Option<Instant>,
+    /// Whether it wants to know, in this life, when it is the last one, and was not told.
+    pub(super) asks_last: bool,
     /// Hosts whose processes want to reach it.
     pub(super) waiting: BTreeSet<usize>,
 }
@@ -32,6 +34,7 @@ impl Rank {
             locator: None,
             hinting: false,
             hinted: None,
+            asks_last: false,
             waiting: BTreeSet::new(),
         }
     }

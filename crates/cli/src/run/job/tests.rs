@@ -341,9 +341,10 @@ fn a_job_that_continues_survives_a_lost_host() {
 }
 
 #[test]
-fn the_last_process_is_told_once_and_only_when_nobody_will_be_started_again() {
+fn who_asks_is_told_once_that_it_is_the_last_and_only_when_nobody_will_be_started_again() {
     let mut job = job(OnDeath::Restart);
     let last = Action::Tell(1, ToAgent::Last { rank: 3 });
+    job.handle_ask_last(3, 0);
     for rank in [0, 1] {
         job.handle_exited(rank, 0, Death::Exit(0));
         assert_eq!(job.poll_last(), None);
@@ -358,11 +359,15 @@ fn the_last_process_is_told_once_and_only_when_nobody_will_be_started_again() {
     assert_eq!(job.poll_last(), Some(last.clone()));
     assert_eq!(job.poll_last(), None);
 
-    // Its next life has not heard of it.
+    // Its next life asks for itself.
+    job.handle_ask_last(3, 0);
     job.handle_exited(3, 0, Death::Signal(9));
-    assert_eq!(job.poll_last(), None, "it is not there yet");
     job.handle_started(3, 1, 203);
+    job.handle_ask_last(3, 0);
+    assert_eq!(job.poll_last(), None);
+    job.handle_ask_last(3, 1);
     assert_eq!(job.poll_last(), Some(last));
     job.handle_exited(3, 1, Death::Exit(0));
     assert_eq!(job.poll_last(), None);
+    job.handle_ask_last(9, 0);
 }
