@@ -1,4 +1,4 @@
-//! Signals as input, and their names.
+//! Signals that a launcher passes on: taken as input by it, and as before in what is started.
 
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@ use std::process::Command;
 use mizzen_proto::boot::SignalOrigin;
 
 /// The signals that the launcher passes on.
-pub(crate) const FORWARDED: [i32; 7] = [
+const FORWARDED: [i32; 7] = [
     libc::SIGINT,
     libc::SIGTERM,
     libc::SIGHUP,
@@ -22,7 +22,7 @@ pub(crate) const FORWARDED: [i32; 7] = [
 
 /// The forwarded signals, as a descriptor that becomes readable.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub struct Signals {
     fd: OwnedFd,
 }
 
@@ -30,7 +30,11 @@ impl Signals {
     /// Has the forwarded signals arrive here, instead of doing what they do. Call before any thread is started.
     ///
     /// Children would inherit this: see [`unblock_in`].
-    pub(crate) fn take() -> std::io::Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// There is no descriptor left, or no memory.
+    pub fn take() -> std::io::Result<Self> {
         change_mask(libc::SIG_BLOCK)?;
         let set = forwarded_set();
         // SAFETY: `set` is valid and lives longer than the call; with -1 it makes a new descriptor.
@@ -44,7 +48,7 @@ impl Signals {
     }
 
     /// The next signal that has arrived.
-    pub(crate) fn next(&self) -> Option<(u8, SignalOrigin)> {
+    pub fn next(&self) -> Option<(u8, SignalOrigin)> {
         let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
         if rustix::io::read(&self.fd, &mut info) != Ok(info.len()) {
             return None;
@@ -71,7 +75,7 @@ impl AsFd for Signals {
 }
 
 /// Has signals do in a child what they did before [`Signals::take`].
-pub(crate) fn unblock_in(command: &mut Command) {
+pub fn unblock_in(command: &mut Command) {
     // SAFETY: the closure runs between fork and exec of a process that may have threads, so it must do only what a signal
     // handler may: `sigemptyset`, `sigaddset` and `pthread_sigmask` are on that list, and it allocates nothing.
     unsafe { command.pre_exec(|| change_mask(libc::SIG_UNBLOCK)) };
@@ -97,60 +101,3 @@ fn forwarded_set() -> libc::sigset_t {
         set.assume_init()
     }
 }
-
-/// Whether a signal asks programs to end.
-pub(crate) fn asks_to_end(number: u8) -> bool {
-    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&i32::from(number))
-}
-
-/// `9 (SIGKILL)`.
-pub(crate) fn describe(number: u8) -> String {
-    match known_name(number) {
-        Some(name) => format!("{number} ({name})"),
-        None => number.to_string(),
-    }
-}
-
-/// `SIGKILL`.
-pub(crate) fn name(number: u8) -> String {
-    known_name(number).map_or_else(|| format!("signal {number}"), str::to_owned)
-}
-
-fn known_name(number: u8) -> Option<&'static str> {
-    let found = NAMES.iter().find(|(n, _)| *n == i32::from(number));
-    found.map(|(_, name)| *name)
-}
-
-const NAMES: [(i32, &str); 31] = [
-    (libc::SIGHUP, "SIGHUP"),
-    (libc::SIGINT, "SIGINT"),
-    (libc::SIGQUIT, "SIGQUIT"),
-    (libc::SIGILL, "SIGILL"),
-    (libc::SIGTRAP, "SIGTRAP"),
-    (libc::SIGABRT, "SIGABRT"),
-    (libc::SIGBUS, "SIGBUS"),
-    (libc::SIGFPE, "SIGFPE"),
-    (libc::SIGKILL, "SIGKILL"),
-    (libc::SIGUSR1, "SIGUSR1"),
-    (libc::SIGSEGV, "SIGSEGV"),
-    (libc::SIGUSR2, "SIGUSR2"),
-    (libc::SIGPIPE, "SIGPIPE"),
-    (libc::SIGALRM, "SIGALRM"),
-    (libc::SIGTERM, "SIGTERM"),
-    (libc::SIGSTKFLT, "SIGSTKFLT"),
-    (libc::SIGCHLD, "SIGCHLD"),
-    (libc::SIGCONT, "SIGCONT"),
-    (libc::SIGSTOP, "SIGSTOP"),
-    (libc::SIGTSTP, "SIGTSTP"),
-    (libc::SIGTTIN, "SIGTTIN"),
-    (libc::SIGTTOU, "SIGTTOU"),
-    (libc::SIGURG, "SIGURG"),
-    (libc::SIGXCPU, "SIGXCPU"),
-    (libc::SIGXFSZ, "SIGXFSZ"),
-    (libc::SIGVTALRM, "SIGVTALRM"),
-    (libc::SIGPROF, "SIGPROF"),
-    (libc::SIGWINCH, "SIGWINCH"),
-    (libc::SIGIO, "SIGIO"),
-    (libc::SIGPWR, "SIGPWR"),
-    (libc::SIGSYS, "SIGSYS"),
-];

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use mizzen_agent::{Other, Signals, hide_memory};
 use mizzen_identity::Authority;
 use mizzen_proto::boot::{
     AGENT_FD, FromAgent, OUTPUT_ROOM, Secret, Start, Stream, TERMINAL, ToAgent, VERSION,
@@ -22,8 +23,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::options::{Host, Run};
-use crate::signals::{self, Signals};
-use crate::stream::Other;
+use crate::signals;
 use job::{Action, Job};
 use links::Phase;
 pub(crate) use links::{Link, quote};
@@ -41,13 +41,6 @@ pub(crate) fn run(options: Run) -> anyhow::Result<ExitCode> {
     };
     let launcher = Launcher::start(&options, hosts, signals, Printer::new(label))?;
     Ok(ExitCode::from(launcher.serve()?))
-}
-
-/// Hides what this process knows from others of the same user, among them those of the job, and from core dumps.
-pub(crate) fn hide_memory() {
-    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    // The kernel refuses nobody this.
-    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 /// Prints a sentence of ours, before there is a printer.
