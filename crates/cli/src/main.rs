@@ -5,7 +5,8 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `options.rs` | what the user may ask for |
+//! | `options.rs` | what the user may ask for; what belongs to one command is with it |
+//! | `hosts.rs` | the hosts that a user names, and how they are reached |
 //! | `run.rs`, `run/` | the launcher: its loop, the job it decides about, its links to agents, what it prints |
 //! | `bench.rs`, `bench/` | the measurements |
 //! | `doctor.rs`, `doctor/` | whether hosts are ready, and what to do if not |
@@ -13,6 +14,7 @@
 
 mod bench;
 mod doctor;
+mod hosts;
 mod options;
 mod run;
 mod signals;

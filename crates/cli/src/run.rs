@@ -5,9 +5,10 @@
 mod job;
 mod links;
 mod networks;
+mod options;
 mod printer;
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
@@ -22,11 +23,13 @@ use mizzen_proto::boot::{
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::options::{Host, Run};
+use crate::hosts::{Host, this_host};
 use crate::signals;
 use job::{Action, Job};
 use links::Phase;
 pub(crate) use links::{Link, quote};
+pub(crate) use options::{AFTER_RUN, Run, processes};
+pub(crate) use printer::say;
 use printer::{Label, Printer};
 
 /// Runs a job to its end, and returns its exit code.
@@ -41,11 +44,6 @@ pub(crate) fn run(options: Run) -> anyhow::Result<ExitCode> {
     };
     let launcher = Launcher::start(&options, hosts, signals, Printer::new(label))?;
     Ok(ExitCode::from(launcher.serve()?))
-}
-
-/// Prints a sentence of ours, before there is a printer.
-pub(crate) fn say(sentence: &str) {
-    let _ = writeln!(std::io::stderr(), "mizzen: {sentence}");
 }
 
 struct Launcher {
@@ -525,17 +523,6 @@ fn authority(options: &Run, hosts: &[Host], job: [u8; 16]) -> anyhow::Result<Opt
     hide_memory();
     let authority = Authority::new(&options.cluster, job);
     authority.map(Some).context("the job has no authority")
-}
-
-pub(crate) fn this_host() -> Host {
-    let name = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
-    Host {
-        name,
-        bind: String::new(),
-    }
 }
 
 /// How long all hosts together have to answer.
