@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use clap::Args;
 
-use super::floor::memory::MAX_PARTICIPANTS;
+use super::layout::MAX_PARTICIPANTS;
 use super::plan::{Path, Place, Plan, Test, Variant};
 use super::words::parse_size;
 use crate::hosts::{self, check_remote_shell, parse_hosts};
