@@ -9,6 +9,7 @@ use anyhow::Context;
 use super::examined::{Clock, Connection, Examined, Host};
 use super::options::Doctor;
 use super::reach::BUDGET;
+use super::remarks::remarks;
 use super::report::{Answer, Report, Request, Target, Verdict};
 use super::show;
 use super::talk::Talk;
@@ -25,7 +26,7 @@ pub(crate) fn doctor(options: &Doctor) -> anyhow::Result<ExitCode> {
     let mut talk = Talk::new(start(options, &hosts, local)?);
     let patience = Duration::from_secs(options.patience);
     let examined = examine(&mut talk, &hosts, local, patience);
-    let remarks = examined.remarks();
+    let remarks = remarks(&examined);
     let text = if options.json {
         show::json(&examined, &remarks)?
     } else {
