@@ -10,7 +10,8 @@
 //! | `side.rs`, `reach.rs` | a side: answering; listening, and connecting to others |
 //! | `probe.rs`, `probe/` | what is looked at on a host, one subject a file |
 //! | `report.rs`, `wire.rs` | what is said between them, and as which bytes |
-//! | `examined.rs`, `between.rs` | all that was found; what shows only when hosts are compared |
+//! | `examined.rs` | all that was found |
+//! | `remarks.rs`, `between.rs` | what is not as it should be; what of it shows only when hosts are compared |
 //! | `show.rs` | the result as text and as JSON |
 
 mod between;
@@ -19,6 +20,7 @@ mod front;
 mod options;
 mod probe;
 mod reach;
+mod remarks;
 mod report;
 mod show;
 mod side;

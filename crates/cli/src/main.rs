@@ -1,27 +1,23 @@
 //! The mizzen command: starts parallel programs.
 //!
-//! `mizzen run` is the launcher ([`run`]). It starts an agent on each host ([`agent`]), in a thread if the job runs on this
-//! host alone, through a remote shell otherwise; both speak `mizzen_proto::boot`. Where to look:
+//! `mizzen run` is the launcher ([`run`]). It starts an agent on each host ([`mizzen_agent`]), in a thread if the job runs on
+//! this host alone, through a remote shell otherwise; both speak `mizzen_proto::boot`. Where to look:
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `options.rs` | what the user may ask for |
+//! | `options.rs` | what the user may ask for; what belongs to one command is with it |
+//! | `hosts.rs` | the hosts that a user names, and how they are reached |
 //! | `run.rs`, `run/` | the launcher: its loop, the job it decides about, its links to agents, what it prints |
-//! | `agent.rs`, `agent/` | the agent: its loop, its children, their output, their introductions, their certificates |
 //! | `bench.rs`, `bench/` | the measurements |
 //! | `doctor.rs`, `doctor/` | whether hosts are ready, and what to do if not |
-//! | `guard.rs` | what ends the processes when even the agent is killed |
-//! | `stream.rs` | frames over the byte stream between launcher and agent |
-//! | `signals.rs` | signals as input, and their names |
+//! | `signals.rs` | the names of signals, and what they ask for |
 
-mod agent;
 mod bench;
 mod doctor;
-mod guard;
+mod hosts;
 mod options;
 mod run;
 mod signals;
-mod stream;
 
 use std::process::ExitCode;
 
@@ -38,9 +34,9 @@ fn main() -> ExitCode {
             doctor::serve_readable();
             return ExitCode::SUCCESS;
         }
-        Command::Agent => agent::serve_remote().map(|()| ExitCode::SUCCESS),
+        Command::Agent => mizzen_agent::serve_remote().map(|()| ExitCode::SUCCESS),
         Command::Guard => {
-            guard::serve();
+            mizzen_agent::serve_guard();
             return ExitCode::SUCCESS;
         }
     };

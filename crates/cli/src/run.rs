@@ -5,15 +5,17 @@
 mod job;
 mod links;
 mod networks;
+mod options;
 mod printer;
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use mizzen_agent::{Other, Signals, hide_memory};
 use mizzen_identity::Authority;
 use mizzen_proto::boot::{
     AGENT_FD, FromAgent, OUTPUT_ROOM, Secret, Start, Stream, TERMINAL, ToAgent, VERSION,
@@ -21,12 +23,13 @@ use mizzen_proto::boot::{
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::options::{Host, Run};
-use crate::signals::{self, Signals};
-use crate::stream::Other;
+use crate::hosts::{Host, this_host};
+use crate::signals;
 use job::{Action, Job};
 use links::Phase;
 pub(crate) use links::{Link, quote};
+pub(crate) use options::{AFTER_RUN, Run, processes};
+pub(crate) use printer::say;
 use printer::{Label, Printer};
 
 /// Runs a job to its end, and returns its exit code.
@@ -41,18 +44,6 @@ pub(crate) fn run(options: Run) -> anyhow::Result<ExitCode> {
     };
     let launcher = Launcher::start(&options, hosts, signals, Printer::new(label))?;
     Ok(ExitCode::from(launcher.serve()?))
-}
-
-/// Hides what this process knows from others of the same user, among them those of the job, and from core dumps.
-pub(crate) fn hide_memory() {
-    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    // The kernel refuses nobody this.
-    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-}
-
-/// Prints a sentence of ours, before there is a printer.
-pub(crate) fn say(sentence: &str) {
-    let _ = writeln!(std::io::stderr(), "mizzen: {sentence}");
 }
 
 struct Launcher {
@@ -537,17 +528,6 @@ fn authority(options: &Run, hosts: &[Host], job: [u8; 16]) -> anyhow::Result<Opt
     hide_memory();
     let authority = Authority::new(&options.cluster, job);
     authority.map(Some).context("the job has no authority")
-}
-
-pub(crate) fn this_host() -> Host {
-    let name = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
-    Host {
-        name,
-        bind: String::new(),
-    }
 }
 
 /// How long all hosts together have to answer.

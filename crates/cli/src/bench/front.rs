@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
-use std::os::fd::AsRawFd;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, bail};
 use indicatif::ProgressBar;
-use mizzen_proto::boot::AGENT_FD;
 
+use super::command::{job, side};
 use super::figures::{Figures, Said};
-use super::floor::memory::Source;
 use super::machine::{self, Machine};
+use super::memory::Source;
 use super::options::Bench;
 use super::plan::{Path, Plan, Test, Work};
 use super::{floor, plot, startup, table, words};
@@ -162,39 +161,6 @@ fn measure(
     Ok(figures)
 }
 
-/// This command as one side.
-pub(crate) fn side(work: &Work) -> anyhow::Result<Command> {
-    let mut command = this_command()?;
-    command.arg("bench-side").arg(serde_json::to_string(work)?);
-    Ok(command)
-}
-
-/// This command as the launcher of a job of sides.
-pub(crate) fn job(plan: &Plan, work: &Work, file: Option<&File>) -> anyhow::Result<Command> {
-    let mut command = this_command()?;
-    let processes = match plan.test {
-        Test::Startup => plan.processes,
-        _ => plan.participants(),
-    };
-    command.args(["run", "--no-label", "-n", &processes.to_string()]);
-    if plan.path.is_network() {
-        let hosts = plan.places.iter();
-        let hosts = hosts.map(|place| format!("{}={}", place.host, place.address));
-        command.args(["--hosts", &hosts.collect::<Vec<_>>().join(",")]);
-        command.args(["--remote-shell", &plan.remote_shell]);
-        if let Some(file) = file {
-            let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-            command.args(["--file", &path]);
-        }
-    }
-    let side = side(work)?;
-    command
-        .arg("--")
-        .arg(side.get_program())
-        .args(side.get_args());
-    Ok(command)
-}
-
 /// The file that declares the network of a path, without a name in any file system.
 fn job_file(plan: &Plan) -> anyhow::Result<File> {
     let network = match plan.path {
@@ -210,12 +176,4 @@ fn job_file(plan: &Plan) -> anyhow::Result<File> {
     let mut file = File::from(memory);
     write!(file, "[[network]]\nname = \"bench\"\n{network}\n")?;
     Ok(file)
-}
-
-fn this_command() -> anyhow::Result<Command> {
-    let itself = std::env::current_exe().context("the path of this command is not known")?;
-    let mut command = Command::new(itself);
-    // A measurement inside a job is a job of its own.
-    command.env_remove(AGENT_FD);
-    Ok(command)
 }

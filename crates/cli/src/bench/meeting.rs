@@ -4,7 +4,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::floor::memory::{MEETING, Memory, TOLD};
+use super::layout::{MEETING, TOLD};
+use super::memory::Memory;
 
 const ARRIVED: usize = MEETING;
 const AGREED: usize = MEETING + 256;

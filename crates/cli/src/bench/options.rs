@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use clap::Args;
 
-use super::floor::memory::MAX_PARTICIPANTS;
+use super::layout::MAX_PARTICIPANTS;
 use super::plan::{Path, Place, Plan, Test, Variant};
 use super::words::parse_size;
-use crate::options::{check_remote_shell, parse_hosts};
+use crate::hosts::{self, check_remote_shell, parse_hosts};
 
 /// Measure how fast messages are on this machine, beside what the bare machine can do.
 ///
@@ -270,7 +270,7 @@ impl Bench {
             hosts.is_empty() || hosts.len() == 2,
             "--hosts takes two hosts, such as a=10.0.0.1,b=10.0.0.2"
         );
-        let place = |host: crate::options::Host| {
+        let place = |host: hosts::Host| {
             let address = host.bind.parse();
             let address = address.with_context(|| {
                 format!(

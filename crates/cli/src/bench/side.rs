@@ -1,18 +1,17 @@
-//! One side of a measurement: a process that the front end started, or a thread of it.
+//! One side of a measurement, and what it shares with the others.
 
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use mizzen::{Deck, Mailbox, MailboxRef};
 use rustix::thread::CpuSet;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::figures::Said;
-use super::floor::memory::Memory;
-use super::measure;
 use super::meeting::Meeting;
-use super::plan::{Path, Plan, Work};
+use super::memory::Memory;
+use super::plan::{Path, Plan};
 
 /// A participant, and what it shares with the others.
 pub(crate) struct Side {
@@ -25,56 +24,13 @@ pub(crate) struct Side {
     bound: u32,
 }
 
-/// Does what the front end said.
-pub(crate) fn serve(work: &str) -> anyhow::Result<()> {
-    let work = serde_json::from_str(work)
-        .context("this command is run by `mizzen bench`; see `mizzen bench --help`")?;
-    match work {
-        Work::Nothing => Ok(()),
-        Work::Join => Deck::join().map(drop).map_err(Into::into),
-        Work::Measure(plan) if plan.path == Path::Thread => as_threads(&plan),
-        Work::Measure(plan) => as_process(*plan),
-    }
-}
-
-fn as_process(plan: Plan) -> anyhow::Result<()> {
-    let deck = Deck::join()?;
-    let expected = plan.participants();
-    ensure!(
-        deck.size() == expected,
-        "a job of {expected} processes was expected, not of {}; start it with `mizzen bench`",
-        deck.size()
-    );
-    let memory = Memory::open(&plan.memory)?;
-    measure::all(&mut Side::new(deck.rank().0 as usize, plan, deck, memory)?)
-}
-
-fn as_threads(plan: &Plan) -> anyhow::Result<()> {
-    let deck = Deck::join()?;
-    let memory = Memory::open(&plan.memory)?;
-    std::thread::scope(|threads| {
-        let participant = |number: u32| {
-            let (deck, memory) = (deck.clone(), memory);
-            threads.spawn(move || {
-                let outcome = Side::new(number as usize, plan.clone(), deck, memory)
-                    .and_then(|mut side| measure::all(&mut side));
-                if let Err(error) = outcome {
-                    // The others would wait for this one for ever.
-                    crate::run::say(&format!("{error:#}."));
-                    std::process::exit(1);
-                }
-            })
-        };
-        let participants: Vec<_> = (0..plan.participants()).map(participant).collect();
-        for participant in participants {
-            participant.join().expect("a panic is an error of ours");
-        }
-    });
-    Ok(())
-}
-
 impl Side {
-    fn new(number: usize, plan: Plan, deck: Deck, memory: Memory) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        number: usize,
+        plan: Plan,
+        deck: Deck,
+        memory: Memory,
+    ) -> anyhow::Result<Self> {
         if let Some(core) = plan.cores.get(number) {
             let mut cores = CpuSet::new();
             cores.set(*core);

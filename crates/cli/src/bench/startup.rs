@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 
+use super::command;
 use super::figures::{Figures, Runs};
-use super::front;
 use super::plan::{Plan, Work};
 
 const FLOOR_NAME: &str = "starting as many bare processes";
@@ -29,7 +29,7 @@ fn bare(plan: &Plan) -> anyhow::Result<f64> {
     let started = Instant::now();
     let mut children = Vec::new();
     for _ in 0..plan.processes {
-        let child = front::side(&Work::Nothing)?.stdin(Stdio::null()).spawn();
+        let child = command::side(&Work::Nothing)?.stdin(Stdio::null()).spawn();
         children
             .push(child.context("a process cannot be started; ask for fewer with --processes")?);
     }
@@ -41,10 +41,12 @@ fn bare(plan: &Plan) -> anyhow::Result<f64> {
 
 /// Seconds of a whole job.
 fn job(plan: &Plan) -> anyhow::Result<f64> {
-    let mut command: Command = front::job(plan, &Work::Join, None)?;
-    command.stdin(Stdio::null());
+    let mut launcher: Command = command::job(plan, &Work::Join, None)?;
+    launcher.stdin(Stdio::null());
     let started = Instant::now();
-    let status = command.status().context("the launcher cannot be started")?;
+    let status = launcher
+        .status()
+        .context("the launcher cannot be started")?;
     let took = started.elapsed().as_secs_f64();
     ensure!(status.success(), "the job failed; what it said is above");
     Ok(took)

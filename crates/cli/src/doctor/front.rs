@@ -9,23 +9,24 @@ use anyhow::Context;
 use super::examined::{Clock, Connection, Examined, Host};
 use super::options::Doctor;
 use super::reach::BUDGET;
+use super::remarks::remarks;
 use super::report::{Answer, Report, Request, Target, Verdict};
 use super::show;
 use super::talk::Talk;
-use crate::options;
-use crate::run::{Link, this_host};
+use crate::hosts;
+use crate::run::Link;
 
 /// Looks at what was asked for. It succeeds unless something is bad.
 pub(crate) fn doctor(options: &Doctor) -> anyhow::Result<ExitCode> {
     let mut hosts = options.hosts()?;
     let local = hosts.is_empty();
     if local {
-        hosts.push(this_host());
+        hosts.push(hosts::this_host());
     }
     let mut talk = Talk::new(start(options, &hosts, local)?);
     let patience = Duration::from_secs(options.patience);
     let examined = examine(&mut talk, &hosts, local, patience);
-    let remarks = examined.remarks();
+    let remarks = remarks(&examined);
     let text = if options.json {
         show::json(&examined, &remarks)?
     } else {
@@ -43,7 +44,7 @@ pub(crate) fn doctor(options: &Doctor) -> anyhow::Result<ExitCode> {
 /// A side on each host.
 fn start(
     options: &Doctor,
-    hosts: &[options::Host],
+    hosts: &[hosts::Host],
     local: bool,
 ) -> anyhow::Result<Vec<Result<Link, String>>> {
     if local {
@@ -55,7 +56,7 @@ fn start(
         None => std::env::current_exe()
             .context("the path of this command is not known; give --agent-path")?,
     };
-    let link = |host: &options::Host| {
+    let link = |host: &hosts::Host| {
         let link = match host.is_here(&options.remote_shell) {
             true => Link::here(host.name.clone(), ROLE),
             false => Link::remote(host.name.clone(), &options.remote_shell, &path, ROLE),
@@ -65,7 +66,7 @@ fn start(
     Ok(hosts.iter().map(link).collect())
 }
 
-fn examine(talk: &mut Talk, hosts: &[options::Host], local: bool, patience: Duration) -> Examined {
+fn examine(talk: &mut Talk, hosts: &[hosts::Host], local: bool, patience: Duration) -> Examined {
     let reports = look(talk, hosts, patience);
     let clocks: Vec<Option<Clock>> = match local {
         true => vec![None; hosts.len()],
@@ -98,8 +99,8 @@ fn examine(talk: &mut Talk, hosts: &[options::Host], local: bool, patience: Dura
     }
 }
 
-fn look(talk: &mut Talk, hosts: &[options::Host], patience: Duration) -> Vec<Option<Report>> {
-    let ask = |host: &options::Host| {
+fn look(talk: &mut Talk, hosts: &[hosts::Host], patience: Duration) -> Vec<Option<Report>> {
+    let ask = |host: &hosts::Host| {
         let bind = host.bind.clone();
         Some(Request::Look { bind })
     };
@@ -139,11 +140,7 @@ fn clock(talk: &mut Talk, index: usize, hosts: usize) -> Option<Clock> {
 }
 
 /// Has each host connect to each other.
-fn connect(
-    talk: &mut Talk,
-    hosts: &[options::Host],
-    reports: &[Option<Report>],
-) -> Vec<Connection> {
+fn connect(talk: &mut Talk, hosts: &[hosts::Host], reports: &[Option<Report>]) -> Vec<Connection> {
     let targets: Vec<Target> = hosts
         .iter()
         .zip(reports)
@@ -157,7 +154,7 @@ fn connect(
             })
         })
         .collect();
-    let ask = |host: &options::Host| {
+    let ask = |host: &hosts::Host| {
         let others = targets.iter().filter(|target| target.host != host.name);
         let targets: Vec<Target> = others.cloned().collect();
         (!targets.is_empty()).then_some(Request::Reach { targets })

@@ -6,7 +6,7 @@ use anyhow::ensure;
 use clap::Args;
 
 use super::report::MAX_HOSTS;
-use crate::options::{DEFAULT_REMOTE_SHELL, Host, check_remote_shell, parse_hosts};
+use crate::hosts::{DEFAULT_REMOTE_SHELL, Host, check_remote_shell, parse_hosts};
 
 /// Say whether hosts are ready for parallel programs, and what to do if not.
 #[derive(Debug, Args)]

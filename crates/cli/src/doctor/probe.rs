@@ -13,12 +13,12 @@ mod fabric;
 pub(crate) mod interfaces;
 mod limits;
 mod memory;
+mod read;
 mod readable;
 mod system;
 mod tcp;
 mod words;
 
-use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -90,18 +90,6 @@ fn look_with(probes: &'static [Probe], patience: Duration) -> Vec<Finding> {
     all.flat_map(|(probe, findings)| findings.unwrap_or_else(|| missing(probe)))
         .collect()
 }
-
-/// A small file of the kernel, without blanks around it. None if it is not there, is empty, or is no text.
-fn read(path: impl AsRef<Path>) -> Option<String> {
-    use std::io::Read;
-    let mut text = String::new();
-    let file = std::fs::File::open(path).ok()?;
-    file.take(LARGEST).read_to_string(&mut text).ok()?;
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-}
-
-/// Bytes of a file that are read: the list of mounts may be long.
-const LARGEST: u64 = 1 << 20;
 
 /// How long all probes together may take. The slowest that works is libfabric, which looks for adapters.
 const PATIENCE: Duration = Duration::from_secs(10);

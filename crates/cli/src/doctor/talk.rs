@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
+use mizzen_agent::Other;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use super::report::{Answer, Request};
 use super::wire;
 use crate::run::{Link, quote};
-use crate::stream::Other;
 
 /// The sides that answer, and why the others do not.
 pub(crate) struct Talk {

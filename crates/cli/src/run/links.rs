@@ -10,10 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-
-use crate::agent::{self, Stdin};
-use crate::signals;
-use crate::stream::FrameStream;
+use mizzen_agent::{FrameStream, Stdin};
 
 /// A link to the agent of one host.
 #[derive(Debug)]
@@ -57,7 +54,7 @@ impl Link {
             .name("agent".into())
             .spawn(move || {
                 // The launcher sees the end of the stream, whatever the reason.
-                let _ = agent::serve(theirs, Stdin::Inherit);
+                let _ = mizzen_agent::serve(theirs, Stdin::Inherit);
             })
             .context("no thread for the agent")?;
         let peer = Peer::Thread(Some(thread));
@@ -98,7 +95,7 @@ impl Link {
 
     /// `shown` is how a user knows the command.
     fn child(host: String, shown: String, command: &mut Command) -> anyhow::Result<Self> {
-        signals::unblock_in(command);
+        mizzen_agent::unblock_in(command);
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -4,8 +4,9 @@ use anyhow::{Context, ensure};
 use mizzen_config::{Driver, Interface, JobFile, Security};
 use mizzen_proto::boot::{Carrier, MAX_INTERFACES, MAX_NETWORKS, Network};
 
-use super::say;
-use crate::options::{Host, Run};
+use super::options::Run;
+use super::printer::say;
+use crate::hosts::Host;
 
 /// What each host attaches to, in the order of `hosts`. Says what a user should know about them.
 pub(crate) fn networks(options: &Run, hosts: &[Host]) -> anyhow::Result<Vec<Vec<Network>>> {

@@ -3,6 +3,7 @@
 //! Never blocks: a terminal that is stopped, or a pager that does not read, must not keep the launcher from hearing of
 //! signals and deaths.
 
+use std::io::Write;
 use std::os::fd::BorrowedFd;
 
 use mizzen_proto::boot::Stream;
@@ -152,6 +153,11 @@ pub(crate) fn descriptor(stream: Stream) -> BorrowedFd<'static> {
         Stream::Out => rustix::stdio::stdout(),
         Stream::Err => rustix::stdio::stderr(),
     }
+}
+
+/// Prints a sentence of ours, before there is a printer.
+pub(crate) fn say(sentence: &str) {
+    let _ = writeln!(std::io::stderr(), "mizzen: {sentence}");
 }
 
 fn append_labelled(queue: &mut Vec<u8>, rank: u32, bytes: &[u8]) {

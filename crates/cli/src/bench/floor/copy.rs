@@ -9,14 +9,13 @@
 
 use std::sync::atomic::Ordering;
 
-use super::memory::{CHUNKS as AT, CHUNKS_EACH, Memory};
 use crate::bench::buffers::Buffers;
 use crate::bench::carrier::Carrier;
+use crate::bench::layout::{CHUNK, CHUNK_COUNT as CHUNKS, CHUNKS as AT, CHUNKS_EACH};
+use crate::bench::memory::Memory;
 
 /// What the table calls it.
 pub(crate) const NAME: &str = "two copies through shared memory";
-pub(crate) const CHUNKS: usize = 16;
-pub(crate) const CHUNK: usize = 32 << 10;
 
 const FILLED: usize = 0;
 const EMPTIED: usize = 256;

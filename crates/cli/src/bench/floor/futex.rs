@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering;
 
 use mizzen_shm::futex;
 
-use super::memory::{FUTEX, Memory};
 use crate::bench::carrier::Carrier;
+use crate::bench::layout::FUTEX;
+use crate::bench::memory::Memory;
 
 /// What the table calls it.
 pub(crate) const NAME: &str = "futex wake";

@@ -5,21 +5,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::memory::{LINES, Memory};
 use crate::bench::carrier::Carrier;
+use crate::bench::layout::{LINE_PAIRS as PAIRS, LINES, LINES_APART as APART};
+use crate::bench::memory::Memory;
 
 /// What the table calls it.
 pub(crate) const NAME: &str = "cache line between two cores";
 /// The longest payload: the line without its control word.
 pub(crate) const LONGEST: usize = 56;
 
-/// Far enough apart that no prefetcher joins them.
-const APART: usize = 256;
-/// Pairs of lines, and for how many messages (as a power of two) each is used.
-const PAIRS: usize = 16;
+/// For how many messages (as a power of two) each pair of lines is used.
 const TURN: u32 = 8;
-/// Bytes of all of them.
-pub(crate) const BYTES: usize = 2 * PAIRS * APART;
 const CONTROL: usize = 7;
 
 pub(crate) struct Line {

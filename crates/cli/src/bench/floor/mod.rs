@@ -6,7 +6,6 @@
 pub(crate) mod copy;
 pub(crate) mod futex;
 pub(crate) mod line;
-pub(crate) mod memory;
 pub(crate) mod ring;
 pub(crate) mod socket;
 pub(crate) mod tls;

@@ -9,12 +9,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::memory::{Memory, SLOTS as AT, SLOTS_EACH};
 use crate::bench::carrier::Carrier;
+use crate::bench::layout::{RING_SLOTS as SLOTS, SLOTS as AT, SLOTS_EACH};
+use crate::bench::memory::Memory;
 
 /// What the table calls it.
 pub(crate) const NAME: &str = "ring of 1024 cache lines";
-pub(crate) const SLOTS: usize = 1024;
 
 const HEADER: usize = 4096;
 const CONTROL: usize = 7;

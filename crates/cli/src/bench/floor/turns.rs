@@ -11,7 +11,8 @@ use std::sync::atomic::{Ordering, fence};
 use mizzen::wait::{Crowd, Patience, Step, spin};
 use mizzen_shm::futex;
 
-use super::memory::{Memory, TURNS, TURNS_EACH};
+use crate::bench::layout::{TURNS, TURNS_EACH};
+use crate::bench::memory::Memory;
 
 /// What the table calls it.
 pub(crate) const NAME: &str = "bare cache lines, waiting as we do";

@@ -7,9 +7,9 @@ use mizzen::{Mailbox, RetrieveError};
 use mizzen_shm::futex;
 use rustix::time::ClockId;
 
-use super::Found;
+use super::found::Found;
 use crate::bench::figures::{Runs, Said};
-use crate::bench::floor::memory::FUTEX;
+use crate::bench::layout::FUTEX;
 use crate::bench::plan::Path;
 use crate::bench::side::{Side, spent};
 

@@ -5,7 +5,8 @@ use std::time::Instant;
 use mizzen::{Mailbox, Sender};
 
 use super::alternate::{self, Alternated, Pattern};
-use super::{Found, asleep};
+use super::asleep;
+use super::found::Found;
 use crate::bench::buffers::Buffers;
 use crate::bench::carrier::Carrier;
 use crate::bench::figures::{Said, quantile};

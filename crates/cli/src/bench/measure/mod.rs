@@ -2,21 +2,17 @@
 
 mod alternate;
 mod asleep;
+mod found;
 mod idle;
 mod messages;
 mod rpc;
 mod threads;
 
-use super::figures::{Figures, Runs, Said};
+use super::figures::Said;
 use super::noise::{Noise, TOLERATED_SPREAD};
 use super::plan::Test;
 use super::side::Side;
-
-/// What one measurement found.
-pub(crate) struct Found {
-    pub(crate) runs: Runs,
-    pub(crate) figures: Figures,
-}
+use found::Found;
 
 /// Measures everything in the plan, in step with the other sides.
 pub(crate) fn all(side: &mut Side) -> anyhow::Result<()> {

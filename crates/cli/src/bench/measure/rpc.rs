@@ -1,7 +1,7 @@
 //! Calls to a service: an empty one through typed functions, or with a body whose size only the message tells, there and back.
 
-use super::Found;
 use super::alternate::{self, Pattern};
+use super::found::Found;
 use super::messages::floor;
 use crate::bench::carrier::Carrier;
 use crate::bench::figures::quantile;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use mizzen::{Mailbox, Sender};
 
-use super::Found;
+use super::found::Found;
 use crate::bench::figures::{Runs, Said, quantile};
 use crate::bench::floor::turns::{self, Turns};
 use crate::bench::floor::wire::{self, Wire};

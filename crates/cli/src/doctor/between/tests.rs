@@ -1,6 +1,7 @@
 //! Hosts that are not ours, compared.
 
 use super::super::examined::{Clock, summary};
+use super::super::remarks::remarks as all_remarks;
 use super::super::report::{Finding, Try};
 use super::*;
 
@@ -144,8 +145,7 @@ fn the_same_trouble_on_several_hosts_is_one_remark() {
     let what: Vec<&str> = rows.iter().map(|row| row.what).collect();
     assert_eq!(what, ["cpu limit", "load", "kernel"]);
     assert!(rows[0].differs() && !rows[1].differs() && rows[2].differs());
-    let remarks: Vec<Remark> = examined
-        .remarks()
+    let remarks: Vec<Remark> = all_remarks(&examined)
         .into_iter()
         .filter(|remark| remark.what == "cpu limit")
         .collect();

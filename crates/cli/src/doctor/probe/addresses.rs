@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
-use super::read;
+use super::read::read;
 
 /// An interface, or one of its addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]

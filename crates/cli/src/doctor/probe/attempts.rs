@@ -5,7 +5,8 @@ use std::os::fd::AsFd;
 use mizzen_shm::{Access, Fault, ProcessFd, Segment, View, barrier};
 
 use super::super::report::Finding;
-use super::{read, readable};
+use super::read::read;
+use super::readable;
 
 pub(crate) fn look() -> Vec<Finding> {
     vec![

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::read;
+use super::read::read;
 
 /// The groups that this process is in.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::report::Finding;
 use super::cgroup::Groups;
-use super::read;
+use super::read::read;
 
 pub(crate) fn look() -> Vec<Finding> {
     let status = read("/proc/self/status").unwrap_or_default();

@@ -4,7 +4,8 @@ use rustix::thread::CpuSet;
 
 use super::super::report::Finding;
 use super::cgroup::Groups;
-use super::{read, words};
+use super::read::read;
+use super::words;
 
 pub(crate) fn look() -> Vec<Finding> {
     let online = read("/sys/devices/system/cpu/online").and_then(|text| in_list(&text));

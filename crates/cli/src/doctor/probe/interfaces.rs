@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::report::{Address, Finding, MAX_ADDRESSES};
 use super::addresses::{Entry, NET, entries};
-use super::read;
+use super::read::read;
 
 /// One row for each interface that is up or has an address.
 pub(crate) fn look() -> Vec<Finding> {

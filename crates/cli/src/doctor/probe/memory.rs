@@ -4,7 +4,8 @@ use rustix::process::Resource;
 
 use super::super::report::Finding;
 use super::cgroup::{Groups, Memory};
-use super::{read, words};
+use super::read::read;
+use super::words;
 
 pub(crate) fn look() -> Vec<Finding> {
     let info = read("/proc/meminfo").unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Settings of TCP that decide how fast a connection can be.
 
 use super::super::report::Finding;
-use super::{read, words};
+use super::read::read;
+use super::words;
 
 pub(crate) fn look() -> Vec<Finding> {
     let setting = |name: &str| read(format!("/proc/sys/net/{name}"));

@@ -1,6 +1,7 @@
 //! What is shown of hosts that are not ours.
 
 use super::super::examined::Connection;
+use super::super::remarks::remarks;
 use super::super::report::{Finding, Report, Try};
 use super::*;
 
@@ -37,7 +38,7 @@ fn one_host_is_a_table_and_a_verdict() {
         hosts: vec![host("a", findings)],
         connections: vec![],
     };
-    let shown = text(&examined, &examined.remarks());
+    let shown = text(&examined, &remarks(&examined));
     let expected = "\
 ─────────────────────────────────
  what        value       verdict
@@ -80,7 +81,7 @@ fn several_hosts_are_compared() {
             connection("b", "a", None),
         ],
     };
-    let shown = text(&examined, &examined.remarks());
+    let shown = text(&examined, &remarks(&examined));
     for part in [
         " cores   2 cores   4 cores   -   ≠   ok\n",
         "≠: the hosts differ in this.\n",
@@ -94,7 +95,7 @@ fn several_hosts_are_compared() {
         assert!(shown.contains(part), "{part:?} is missing:\n{shown}");
     }
     let parsed: serde_json::Value =
-        serde_json::from_str(&json(&examined, &examined.remarks()).unwrap()).unwrap();
+        serde_json::from_str(&json(&examined, &remarks(&examined)).unwrap()).unwrap();
     assert_eq!(parsed["ready"], false);
     assert_eq!(parsed["hosts"][2]["failure"], "did not answer in time");
     assert_eq!(parsed["connections"][0]["connect_ns"], 52_000);

@@ -9,6 +9,8 @@ use anyhow::{Context, ensure};
 use mizzen_identity::{Authority, AuthorityError, Identity, LIFETIME};
 use mizzen_proto::boot::{self, Secret, Start};
 
+use crate::memory::hide_memory;
+
 /// The job's authority, in the agent of a job of several hosts. Nobody else on this host has it.
 #[derive(Debug)]
 pub(crate) struct Certifier {
@@ -22,7 +24,7 @@ impl Certifier {
         if secret == Secret::default() {
             return Ok(None);
         }
-        crate::run::hide_memory();
+        hide_memory();
         let authority = Authority::from_secret(secret.as_bytes())
             .with_context(|| format!("no process can be certified on {}", start.host))?;
         ensure!(

@@ -17,7 +17,7 @@ use crate::signals;
 
 /// What the process of rank 0 reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stdin {
+pub enum Stdin {
     /// What the launcher reads.
     Inherit,
     /// Nothing.

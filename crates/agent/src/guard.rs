@@ -58,7 +58,9 @@ impl Drop for Guard {
 }
 
 /// The guard's side: reads its standard input to the end, then ends what is left.
-pub(crate) fn serve() {
+///
+/// An agent starts its own program again for this, with the one argument `guard`.
+pub fn serve() {
     let mut groups = BTreeSet::new();
     let mut input = std::io::stdin().lock();
     let mut word = [0; 4];

@@ -1,14 +1,4 @@
-//! Memory that all participants map, and who uses which part of it.
-//!
-//! | part | bytes | used by |
-//! | --- | --- | --- |
-//! | `MEETING` | one page | `meeting.rs` |
-//! | `TOLD` | 8 for each participant | `meeting.rs` |
-//! | `LINES` | pairs of cache lines | `line.rs` |
-//! | `FUTEX` | one page | `futex.rs` |
-//! | `SLOTS` | two rings of 64-byte slots | `ring.rs` |
-//! | `CHUNKS` | two rings of 32 KiB | `copy.rs` |
-//! | `TURNS` | 1 KiB for each pair of threads | `turns.rs` |
+//! Memory that all participants map. `layout.rs` says who uses which part of it.
 //!
 //! The front end makes it and keeps its descriptor; it has no name in a file system, so nothing is left behind.
 #![allow(unsafe_code)]
@@ -20,22 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use anyhow::Context;
 use mizzen_shm::{Access, Fault, Segment, View};
 
-/// The most participants, or pairs of threads, of one job.
-pub(crate) const MAX_PARTICIPANTS: u32 = 1024;
-
-const PAGE: usize = 4096;
-pub(crate) const MEETING: usize = 0;
-pub(crate) const TOLD: usize = MEETING + PAGE;
-pub(crate) const LINES: usize = TOLD + MAX_PARTICIPANTS as usize * 8;
-pub(crate) const FUTEX: usize = LINES + super::line::BYTES.next_multiple_of(PAGE);
-pub(crate) const SLOTS: usize = FUTEX + PAGE;
-/// The positions of a ring are in the page before it.
-pub(crate) const SLOTS_EACH: usize = PAGE + super::ring::SLOTS * 64;
-pub(crate) const CHUNKS: usize = SLOTS + 2 * SLOTS_EACH;
-pub(crate) const CHUNKS_EACH: usize = PAGE + super::copy::CHUNKS * super::copy::CHUNK;
-pub(crate) const TURNS: usize = CHUNKS + 2 * CHUNKS_EACH;
-pub(crate) const TURNS_EACH: usize = 1024;
-const BYTES: usize = TURNS + MAX_PARTICIPANTS as usize * TURNS_EACH;
+use super::layout::{BYTES, TOLD};
 
 /// The maker's hold on the memory.
 pub(crate) struct Source(Segment);

@@ -19,10 +19,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::certifier::Certifier;
-use super::output::{Outlet, Pipe, Read};
-use super::spawn::{Group, Program, Stdin};
+use crate::certifier::Certifier;
+use crate::events::{self, EVENTS};
 use crate::guard::Guard;
+use crate::output::{Outlet, Pipe, Read};
+use crate::spawn::{Group, Program, Stdin};
 
 /// All processes that this agent has started.
 #[derive(Debug)]
@@ -502,9 +503,9 @@ impl Children {
     }
 
     fn poll(&self, epoll: &OwnedFd, ready: &mut Vec<Source>) -> Result<(), Errno> {
-        let mut events = Vec::with_capacity(super::EVENTS);
-        super::wait(epoll, &mut events, Some(Duration::ZERO))?;
-        for event in events {
+        let mut found = Vec::with_capacity(EVENTS);
+        events::wait(epoll, &mut found, Some(Duration::ZERO))?;
+        for event in found {
             let word = event.data.u64();
             let index = usize::try_from(word >> KIND_BITS).unwrap_or(usize::MAX);
             let Some(rank) = self.start.ranks.get(index).copied() else {

@@ -4,31 +4,29 @@
 //! `Hello`, wait for `Start`, start all processes or none, then serve until `Stop` and the end of the last process. If the
 //! launcher is gone, so is the job: everything is killed.
 
-mod broker;
-mod certifier;
-mod children;
-mod output;
-mod spawn;
-
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use mizzen_proto::boot::{
-    Death, FromAgent, FromProcess, MAX_ERROR, OnDeath, Start, ToAgent, ToProcess, VERSION,
+    Death, FromAgent, FromProcess, MAX_ERROR, Start, ToAgent, ToProcess, VERSION,
 };
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
 
+use crate::broker::{Ask, Broker};
+use crate::children::{Children, Ended, Source};
+use crate::events::EVENTS;
+use crate::link::{INPUT, Link};
+use crate::output::Outlet;
+use crate::spawn::Stdin;
 use crate::stream::{FrameStream, Other};
-use broker::Broker;
-use children::{Children, Ended, Source};
-use output::Outlet;
-pub(crate) use spawn::Stdin;
 
-/// Runs an agent on standard input and output, for a launcher on another host.
-pub(crate) fn serve_remote() -> anyhow::Result<()> {
+/// Runs an agent on standard input and output, for a launcher on another host. See [`serve`].
+///
+/// # Errors
+///
+/// Those of [`serve`], and of descriptors that cannot be copied.
+pub fn serve_remote() -> anyhow::Result<()> {
     let input = std::io::stdin().as_fd().try_clone_to_owned()?;
     let output = std::io::stdout().as_fd().try_clone_to_owned()?;
     let stream = FrameStream::new(input, output)?;
@@ -38,7 +36,12 @@ pub(crate) fn serve_remote() -> anyhow::Result<()> {
 /// Runs an agent until its job ends. `stdin` is what the process of rank 0 reads.
 ///
 /// The kernel ends the processes with the thread that calls this.
-pub(crate) fn serve(stream: FrameStream, stdin: Stdin) -> anyhow::Result<()> {
+///
+/// # Errors
+///
+/// The stream is none that can be waited for, or what comes first is not what a launcher says. What fails later is told
+/// to the launcher, in a frame.
+pub fn serve(stream: FrameStream, stdin: Stdin) -> anyhow::Result<()> {
     let mut link = Link::new(stream)?;
     link.send(&FromAgent::Hello { version: VERSION });
     let Some(start) = link.wait_for_start()? else {
@@ -55,15 +58,6 @@ pub(crate) fn serve(stream: FrameStream, stdin: Stdin) -> anyhow::Result<()> {
         }
     };
     agent.serve()
-}
-
-/// The stream to the launcher, and the loop's epoll, which watches it.
-struct Link {
-    stream: FrameStream,
-    epoll: OwnedFd,
-    /// Whether the epoll watches for room to write.
-    watching_output: bool,
-    other: Other,
 }
 
 struct Agent {
@@ -386,136 +380,12 @@ impl Agent {
                     }
                 }
                 FromProcess::Reach { rank: target } => {
-                    if self.broker.handle_reach(rank, target, &mut self.children)
-                        == broker::Ask::Launcher
-                    {
+                    if self.broker.handle_reach(rank, target, &mut self.children) == Ask::Launcher {
                         self.link.send(&FromAgent::Locate { rank: target });
                     }
                 }
             }
         }
-    }
-}
-
-impl Link {
-    fn new(stream: FrameStream) -> anyhow::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("no epoll")?;
-        epoll::add(
-            &epoll,
-            stream.input(),
-            epoll::EventData::new_u64(INPUT),
-            epoll::EventFlags::IN,
-        )
-        .context(
-            "the agent is run by `mizzen run`, with pipes or sockets as standard input and output",
-        )?;
-        Ok(Self {
-            stream,
-            epoll,
-            watching_output: false,
-            other: Other::Open,
-        })
-    }
-
-    fn send(&mut self, frame: &FromAgent) {
-        let sent = frame.encode(self.stream.queue());
-        debug_assert!(
-            sent.is_ok(),
-            "frames of agents are cut to size before: {frame:?}"
-        );
-    }
-
-    fn flush(&mut self) {
-        if self.stream.flush() == Other::Closed {
-            self.other = Other::Closed;
-        }
-        let waiting = self.stream.backlog() > 0;
-        if waiting == self.watching_output {
-            return;
-        }
-        let output = self.stream.output();
-        // Should the kernel refuse, the frames leave with the next event.
-        let _ = if waiting {
-            epoll::add(
-                &self.epoll,
-                output,
-                epoll::EventData::new_u64(OUTPUT),
-                epoll::EventFlags::OUT,
-            )
-        } else {
-            epoll::delete(&self.epoll, output)
-        };
-        self.watching_output = waiting;
-    }
-
-    /// Waits until all is written, or the launcher is gone.
-    fn drain(&mut self) {
-        let mut events = Vec::with_capacity(EVENTS);
-        loop {
-            self.flush();
-            if self.stream.backlog() == 0 || self.other == Other::Closed {
-                return;
-            }
-            if self.wait(&mut events, None).is_err() {
-                return;
-            }
-            // What the launcher says now does not matter, that it is gone does.
-            if events.drain(..).any(|event| event.data.u64() == INPUT)
-                && self.stream.receive() == Other::Closed
-            {
-                return;
-            }
-            while let Ok(Some(_)) = self.stream.next(|_| Ok(())) {}
-        }
-    }
-
-    fn wait_for_start(&mut self) -> anyhow::Result<Option<Box<Start>>> {
-        let mut events = Vec::with_capacity(EVENTS);
-        loop {
-            self.flush();
-            match self.stream.next(ToAgent::decode) {
-                Ok(Some(ToAgent::Start(start))) => {
-                    self.stream.forget_taken();
-                    return Ok(Some(start));
-                }
-                // Ended before it began.
-                Ok(Some(ToAgent::Stop)) => return Ok(None),
-                Ok(Some(_)) => {}
-                Ok(None) if self.other == Other::Closed => return Ok(None),
-                Ok(None) => {
-                    self.wait(&mut events, None)?;
-                    events.clear();
-                    if self.stream.receive() == Other::Closed {
-                        self.other = Other::Closed;
-                    }
-                }
-                Err(error) => {
-                    anyhow::bail!("the agent is run by `mizzen run`, not by hand: {error}")
-                }
-            }
-        }
-    }
-
-    fn wait(&self, events: &mut Vec<epoll::Event>, timeout: Option<Duration>) -> Result<(), Errno> {
-        wait(&self.epoll, events, timeout)
-    }
-}
-
-/// Waits for events; none if a signal came first.
-fn wait(
-    epoll: &OwnedFd,
-    events: &mut Vec<epoll::Event>,
-    timeout: Option<Duration>,
-) -> Result<(), Errno> {
-    let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
-    let mut space = [const { MaybeUninit::uninit() }; EVENTS];
-    match epoll::wait(epoll, &mut space, timeout.as_ref()) {
-        Ok((found, _)) => {
-            events.extend_from_slice(found);
-            Ok(())
-        }
-        Err(Errno::INTR) => Ok(()),
-        Err(other) => Err(other),
     }
 }
 
@@ -528,18 +398,9 @@ fn sentence(error: &anyhow::Error) -> String {
     text
 }
 
-/// Whether a rank that ended comes back.
-fn comes_back(on_death: OnDeath) -> bool {
-    on_death == OnDeath::Restart
-}
-
-const INPUT: u64 = 0;
-const OUTPUT: u64 = 1;
+// Beside those of the link.
 const SOURCES: u64 = 2;
 const PIPES: u64 = 3;
-
-/// Events taken in one turn.
-const EVENTS: usize = 64;
 
 /// Packets of one process taken in one turn, so that none keeps the agent to itself.
 const PACKETS: usize = 64;

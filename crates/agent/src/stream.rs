@@ -11,7 +11,7 @@ use zeroize::Zeroize;
 
 /// One end of the stream.
 #[derive(Debug)]
-pub(crate) struct FrameStream {
+pub struct FrameStream {
     input: OwnedFd,
     output: OwnedFd,
     /// What arrived; the first `taken` bytes are decoded.
@@ -26,13 +26,20 @@ pub(crate) struct FrameStream {
 
 /// Whether the other end is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Other {
+pub enum Other {
+    /// As far as one can tell.
     Open,
+    /// It is gone, or cannot be reached.
     Closed,
 }
 
 impl FrameStream {
-    pub(crate) fn new(input: OwnedFd, output: OwnedFd) -> Result<Self, Errno> {
+    /// A stream that reads from `input` and writes to `output`: two ends of pipes, or one socket twice.
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be made to never block.
+    pub fn new(input: OwnedFd, output: OwnedFd) -> Result<Self, Errno> {
         rustix::io::ioctl_fionbio(&input, true)?;
         rustix::io::ioctl_fionbio(&output, true)?;
         Ok(Self {
@@ -47,18 +54,18 @@ impl FrameStream {
     }
 
     /// Where frames are encoded to. They leave with the next [`flush`](Self::flush).
-    pub(crate) fn queue(&mut self) -> &mut Vec<u8> {
+    pub fn queue(&mut self) -> &mut Vec<u8> {
         &mut self.queued
     }
 
     /// Like [`queue`](Self::queue), for frames of which no trace is left when they are written.
-    pub(crate) fn queue_secret(&mut self) -> &mut Vec<u8> {
+    pub fn queue_secret(&mut self) -> &mut Vec<u8> {
         self.secret = true;
         &mut self.queued
     }
 
     /// Writes what the other end takes.
-    pub(crate) fn flush(&mut self) -> Other {
+    pub fn flush(&mut self) -> Other {
         while self.written < self.queued.len() {
             match rustix::io::write(&self.output, &self.queued[self.written..]) {
                 Ok(count) => self.written += count,
@@ -81,7 +88,7 @@ impl FrameStream {
     }
 
     /// Reads some of what has arrived. Call when the input is readable, then take all frames.
-    pub(crate) fn receive(&mut self) -> Other {
+    pub fn receive(&mut self) -> Other {
         self.received.drain(..self.taken);
         self.taken = 0;
         let start = self.received.len();
@@ -99,7 +106,11 @@ impl FrameStream {
     }
 
     /// The next whole frame of what was received.
-    pub(crate) fn next<T>(
+    ///
+    /// # Errors
+    ///
+    /// It is no frame, or `decode` refuses it.
+    pub fn next<T>(
         &mut self,
         decode: impl FnOnce(&[u8]) -> Result<T, DecodeError>,
     ) -> Result<Option<T>, DecodeError> {
@@ -112,25 +123,27 @@ impl FrameStream {
     }
 
     /// Wipes the frames that were taken.
-    pub(crate) fn forget_taken(&mut self) {
+    pub fn forget_taken(&mut self) {
         self.received[..self.taken].zeroize();
     }
 
     /// How many bytes wait for the other end.
-    pub(crate) fn backlog(&self) -> usize {
+    pub fn backlog(&self) -> usize {
         self.queued.len() - self.written
     }
 
     /// What was received and not taken: for quoting what is no frame.
-    pub(crate) fn untaken(&self) -> &[u8] {
+    pub fn untaken(&self) -> &[u8] {
         &self.received[self.taken..]
     }
 
-    pub(crate) fn input(&self) -> BorrowedFd<'_> {
+    /// What to wait for until there is something to [`receive`](Self::receive).
+    pub fn input(&self) -> BorrowedFd<'_> {
         self.input.as_fd()
     }
 
-    pub(crate) fn output(&self) -> BorrowedFd<'_> {
+    /// What to wait for until there is room to [`flush`](Self::flush).
+    pub fn output(&self) -> BorrowedFd<'_> {
         self.output.as_fd()
     }
 

@@ -11,8 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mizzen_proto::boot::{OnDeath, ToProcess, Unreachable};
 
-use super::children::{Children, State};
-use super::comes_back;
+use crate::children::{Children, State};
 
 /// Who waits for whom, and who knows whom.
 #[derive(Debug)]
@@ -168,4 +167,9 @@ fn refuse(rank: u32, target: u32, reason: Unreachable, children: &mut Children) 
         },
         vec![],
     );
+}
+
+/// Whether a rank that ended comes back.
+fn comes_back(on_death: OnDeath) -> bool {
+    on_death == OnDeath::Restart
 }

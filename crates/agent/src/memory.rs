@@ -1,0 +1,9 @@
+//! The memory of a process that knows a secret.
+
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
+/// Hides what this process knows from others of the same user, among them those of the job, and from core dumps.
+pub fn hide_memory() {
+    // The kernel refuses nobody this.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}

@@ -1,0 +1,75 @@
+//! The hosts that a user names, and how they are reached.
+
+use std::net::IpAddr;
+
+use anyhow::{bail, ensure};
+use mizzen_proto::boot::MAX_HOST;
+
+/// A host to run on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// How the user and the remote shell call it.
+    pub(crate) name: String,
+    /// Where its processes listen; empty: they choose.
+    pub(crate) bind: String,
+}
+
+impl Host {
+    /// Whether it is this machine, to be reached without a remote shell. One that was asked for is used: it may lead
+    /// elsewhere, into a container for instance.
+    pub(crate) fn is_here(&self, remote_shell: &str) -> bool {
+        let is_loopback = |address: IpAddr| address.is_loopback();
+        let this = rustix::system::uname();
+        remote_shell == DEFAULT_REMOTE_SHELL
+            && (self.name.eq_ignore_ascii_case("localhost")
+                || self.name.parse().is_ok_and(is_loopback)
+                || this.nodename().to_string_lossy() == self.name)
+    }
+}
+
+pub(crate) fn this_host() -> Host {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    Host {
+        name,
+        bind: String::new(),
+    }
+}
+
+/// Checks that there is a command to run others with.
+pub(crate) fn check_remote_shell(shell: &str) -> anyhow::Result<()> {
+    ensure!(
+        shell.split_whitespace().next().is_some(),
+        "the remote shell is empty; give a command such as --remote-shell 'ssh {{host}}'"
+    );
+    Ok(())
+}
+
+/// The hosts of `--hosts`.
+pub(crate) fn parse_hosts(texts: &[String]) -> anyhow::Result<Vec<Host>> {
+    let mut hosts: Vec<Host> = Vec::new();
+    for text in texts {
+        let (name, bind) = text.split_once('=').unwrap_or((text, ""));
+        // A leading dash would be an option to the remote shell.
+        let odd = |c: char| c.is_whitespace() || c.is_control();
+        if name.is_empty() || name.starts_with('-') || name.contains(odd) || text.len() > MAX_HOST {
+            bail!(
+                "{text:?} is not the name of a host; give --hosts h1,h2 or --hosts h1=10.0.0.1,h2=10.0.0.2"
+            );
+        }
+        ensure!(
+            hosts.iter().all(|host| host.name != name),
+            "host {name} is named twice; name it once: processes are dealt evenly"
+        );
+        hosts.push(Host {
+            name: name.to_owned(),
+            bind: bind.to_owned(),
+        });
+    }
+    Ok(hosts)
+}
+
+/// Asks for nothing: there is nobody to answer.
+pub(crate) const DEFAULT_REMOTE_SHELL: &str = "ssh -o BatchMode=yes {host}";
