@@ -77,26 +77,25 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// If the message is a single plain piece that is here: its first `N` bytes, and the others. `Err` gives any other back.
-    ///
-    /// # Errors
-    ///
-    /// The message itself, to be [opened](super::Mailbox::open).
-    pub fn split_single<const N: usize>(self) -> Result<Option<([u8; N], Vec<u8>)>, Self> {
-        if !self.flags.has(Flags::SINGLE) {
-            return Err(self);
-        }
+    /// Whether the message is a single plain piece.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.flags.has(Flags::SINGLE)
+    }
+
+    /// The first `N` bytes and the others, if the message is a single plain piece of so many that is all here.
+    #[must_use]
+    pub fn split_single<const N: usize>(self) -> Option<([u8; N], Vec<u8>)> {
         let is_here = matches!(
             self.payload,
             Payload::Short { .. } | Payload::Eager(_) | Payload::Owned(_)
         );
-        let len = self.payload.len().checked_sub(N).filter(|_| is_here);
-        Ok(len.map(|len| {
-            let (mut first, mut rest) = ([0; N], vec![0; len]);
-            self.payload.copy_out(0, &mut first);
-            self.payload.copy_out(N, &mut rest);
-            (first, rest)
-        }))
+        let len = self.payload.len().checked_sub(N);
+        let len = len.filter(|_| is_here && self.is_single())?;
+        let (mut first, mut rest) = ([0; N], vec![0; len]);
+        self.payload.copy_out(0, &mut first);
+        self.payload.copy_out(N, &mut rest);
+        Some((first, rest))
     }
 }
 

@@ -387,6 +387,10 @@ impl Mailbox {
 
     /// Waits for the next message, which stays unopened. A short one of a single piece, from where the last ones came, is put into
     /// `slot` instead: nothing of it is moved again.
+    ///
+    /// # Errors
+    ///
+    /// As [`retrieve_deadline`](Self::retrieve_deadline).
     #[inline]
     pub fn take(
         &self,

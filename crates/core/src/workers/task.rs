@@ -103,6 +103,10 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// The same future, which ends with the panic of the original instead of passing it on.
+///
+/// # Errors
+///
+/// What the panic carried.
 pub async fn catch_panics<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(

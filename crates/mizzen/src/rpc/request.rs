@@ -101,13 +101,10 @@ pub(super) fn open<'a>(
 
 fn open_other<'a>(mailbox: &Mailbox, taken: Taken) -> Option<(ProcessId, Header, Body<'a>)> {
     let source = taken.source;
-    let taken = match taken.split_single::<HEADER>() {
-        Ok(single) => {
-            let (header, value) = single?;
-            return Some((source, Header::decode(&header)?, Body::Owned(value)));
-        }
-        Err(taken) => taken,
-    };
+    if taken.is_single() {
+        let (header, value) = taken.split_single::<HEADER>()?;
+        return Some((source, Header::decode(&header)?, Body::Owned(value)));
+    }
     let mut incoming = mailbox.open(taken).ok()?;
     let header: [u8; HEADER] = incoming.unpack_express().ok()?;
     let header = Header::decode(&header)?;
