@@ -32,7 +32,7 @@ mod tests {
     fn misspelt_names_are_near_and_others_are_not() {
         let known = ["answers", "answer", "Inbox 1", "halo north"];
         let near = |wanted| near(wanted, known.into_iter());
-        assert_eq!(near("anwsers"), ["answers"]);
+        assert_eq!(near("anwsers"), ["answers", "answer"], "the nearest first");
         assert_eq!(near("inbox 1"), ["Inbox 1"]);
         assert_eq!(near("halo norht"), ["halo north"]);
         assert_eq!(near("results"), [""; 0]);

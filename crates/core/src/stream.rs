@@ -51,11 +51,11 @@ impl MemoryLink {
         announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
     ) -> Result<(), PostError> {
         let mut stream = lock(&self.streams).pop().unwrap_or_default();
-        let outcome = stream.send(around, self, message, announce);
+        let (outcome, crowded) = stream.send(around, self, message, announce);
         stream.shrink(ROUND);
         // Under the lock: whoever ends the link closes what is here.
         let mut streams = lock(&self.streams);
-        if self.is_ended() || around.links().arena.is_crowded() {
+        if self.is_ended() || crowded {
             drop(streams);
             stream.close(self.peer, &self.their_returns);
             self.reclaim_late(&around.links().arena);
@@ -67,25 +67,26 @@ impl MemoryLink {
 }
 
 impl StreamOut {
+    /// Sends a message. Also whether long messages need much of the memory they may, so that none should be kept here.
     fn send(
         &mut self,
         around: &dyn WithLinks,
         link: &MemoryLink,
         message: &impl Encoded,
         announce: impl FnOnce(&[u8]) -> Result<(), PostError>,
-    ) -> Result<(), PostError> {
+    ) -> (Result<(), PostError>, bool) {
         let len = message.len();
         let limit = Arena::LONGEST_MESSAGE;
         if len > limit {
-            return Err(ArenaError::TooLong { bytes: len, limit }.into());
+            let too_long = ArenaError::TooLong { bytes: len, limit };
+            return (Err(too_long.into()), false);
         }
-        self.reserve(around, link, len)?;
+        if let Err(error) = self.reserve(around, link, len) {
+            return (Err(error), true);
+        }
         let outcome = self.send_reserved(around, link, message, announce);
-        around
-            .links()
-            .arena
-            .unreserve(core::mem::take(&mut self.reserved));
-        outcome
+        let left = core::mem::take(&mut self.reserved);
+        (outcome, around.links().arena.unreserve(left))
     }
 
     fn reserve(

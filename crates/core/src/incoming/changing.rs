@@ -68,7 +68,7 @@ fn next<'m>(victim: &Victim) -> Incoming<'m> {
 fn a_string_is_copied_before_it_is_checked() {
     let mut victim = Victim::new();
     let text = postcard::to_allocvec(TEXT).unwrap();
-    post_block(&mut victim, Flags::SINGLE, &text);
+    post_block(&mut victim, Flags::SINGLE.with(Flags::VALUE), &text);
     let victim = Rc::new(victim);
     let mut message = next(&victim);
     VICTIM.set(Some(Rc::clone(&victim)));
@@ -81,7 +81,7 @@ fn a_string_is_copied_before_it_is_checked() {
 fn a_detached_message_does_not_change_any_more() {
     let mut victim = Victim::new();
     let text = postcard::to_allocvec(TEXT).unwrap();
-    post_block(&mut victim, Flags::SINGLE, &text);
+    post_block(&mut victim, Flags::SINGLE.with(Flags::VALUE), &text);
     let message = next(&victim);
     let mut message = message.detach().unwrap();
     victim.write(Place::Slab(0), 1, &[0xff; TEXT.len()]);
@@ -92,7 +92,7 @@ fn a_detached_message_does_not_change_any_more() {
 fn a_table_that_changes_after_it_was_checked_is_refused() {
     let mut victim = Victim::new();
     // Two pieces of one byte each, of which the second grows after the table was read.
-    post_block(&mut victim, Flags::default(), &[2, 2, 2, 7, 8]);
+    post_block(&mut victim, Flags::default(), &[2, 4, 4, 7, 8]);
     let mut message = next(&victim);
     victim.write(Place::Slab(0), 2, &[200]);
     assert_eq!(message.unpack_express::<u8>().unwrap(), 7);

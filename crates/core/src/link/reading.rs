@@ -40,6 +40,7 @@ impl Stream {
             len: Manifest::bytes(len) as u64,
             ..ticket
         };
+        let slab = Some((ticket.slab, region.clone()));
         let given_back_last =
             Loan::new(region, block, link.returns.clone()).ok_or(UnpackError::Malformed)?;
         Ok(Self {
@@ -48,7 +49,7 @@ impl Stream {
             manifest,
             _given_back_last: given_back_last,
             link: Arc::clone(link),
-            slab: None,
+            slab,
         })
     }
 

@@ -99,6 +99,13 @@ pub(crate) struct Held {
     pub(crate) loan: u64,
 }
 
+/// A block that was lent, and for which time: its holder counts, and tells when it gives the block away.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lending {
+    pub(crate) number: u32,
+    pub(crate) loan: u64,
+}
+
 impl Reserved {
     /// For one block of `len` bytes.
     pub(crate) fn of(len: usize) -> Self {
@@ -220,47 +227,38 @@ impl Arena {
         Ok(Some(state.held(number)))
     }
 
-    /// A block that came back, and was not freed, is lent once more: the number of the loan.
-    pub(crate) fn lend_again(&self, number: u32) -> u64 {
-        let mut state = self.lock();
-        let block = &mut state.blocks[number as usize];
-        block.loan += 1;
-        block.loan
-    }
-
-    /// Whether long messages use more than half of the memory they may.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.lock().used[Purpose::LongMessage as usize] > Self::longest(Purpose::LongMessage) / 2
-    }
-
     /// Takes back a block that was not handed over.
-    pub(crate) fn give(&self, number: u32) {
+    pub(crate) fn give(&self, lent: Lending) {
         let mut state = self.lock();
-        state.free(number);
+        state.note(lent);
+        state.free(lent.number);
         self.note_dropped(&state);
     }
 
     /// Notes that the block is now at `holder`, which gives it back through `returns`.
-    pub(crate) fn hand_over(&self, number: u32, holder: ProcessId, returns: Returns) {
-        self.hand_over_with(number, Vec::new(), holder, returns);
+    pub(crate) fn hand_over(&self, lent: Lending, holder: ProcessId, returns: Returns) {
+        self.hand_over_with(lent, Vec::new(), holder, returns);
     }
 
     /// The same for a block with which others come back.
     pub(crate) fn hand_over_with(
         &self,
-        number: u32,
-        also: Vec<u32>,
+        lent: Lending,
+        also: Vec<Lending>,
         holder: ProcessId,
         returns: Returns,
     ) {
         let mut state = self.lock();
-        let loan = state.blocks[number as usize].loan;
+        state.note(lent);
+        for other in &also {
+            state.note(*other);
+        }
         state.out.push_back(Out {
-            number,
-            loan,
+            number: lent.number,
+            loan: lent.loan,
             holder,
             returns,
-            also,
+            also: also.into_iter().map(|other| other.number).collect(),
         });
     }
 
@@ -278,9 +276,11 @@ impl Arena {
         fits
     }
 
-    /// Takes back what was promised and is not needed.
-    pub(crate) fn unreserve(&self, left: Reserved) {
-        self.lock().reserved.less(left);
+    /// Takes back what was promised and is not needed. Whether long messages use more than half of the memory they may.
+    pub(crate) fn unreserve(&self, left: Reserved) -> bool {
+        let mut state = self.lock();
+        state.reserved.less(left);
+        state.used[Purpose::LongMessage as usize] > Self::longest(Purpose::LongMessage) / 2
     }
 
     /// Takes back all blocks at a process that is dead.
@@ -358,6 +358,11 @@ impl Arena {
 }
 
 impl State {
+    /// Notes how often a block was lent by now.
+    fn note(&mut self, lent: Lending) {
+        self.blocks[lent.number as usize].loan = lent.loan;
+    }
+
     fn fits(&self, order: u32, purpose: Purpose) -> bool {
         self.has_room(1 << order, 1, purpose)
     }

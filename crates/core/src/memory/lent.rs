@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use mizzen_lane::{Region, Returns};
 
-use super::arena::{Arena, Held, SlabId};
+use super::arena::{Arena, Held, Lending, SlabId};
 use super::manifest::Manifest;
 use super::ticket::LoanTicket;
 use crate::error::UnpackError;
@@ -182,13 +182,13 @@ impl LentBytes {
 
     /// The peer gave the buffer back: it can be lent once more.
     pub(crate) fn lend_again(&mut self) {
-        self.held.loan = self.arena.lend_again(self.held.number);
+        self.held.loan += 1;
     }
 
     /// The buffer is at `holder` from now on.
     pub(crate) fn hand_over(mut self, holder: ProcessId, returns: Returns) {
         self.handed_over = true;
-        self.arena.hand_over(self.held.number, holder, returns);
+        self.arena.hand_over(self.lending(), holder, returns);
     }
 
     /// The same for a buffer with which others come back.
@@ -196,13 +196,20 @@ impl LentBytes {
         self.handed_over = true;
         let also = also.into_iter().map(Self::leave).collect();
         self.arena
-            .hand_over_with(self.held.number, also, holder, returns);
+            .hand_over_with(self.lending(), also, holder, returns);
     }
 
-    /// The arena does not get the buffer back by this being dropped: its number.
-    pub(crate) fn leave(mut self) -> u32 {
+    /// The arena does not get the buffer back by this being dropped: which it is.
+    pub(crate) fn leave(mut self) -> Lending {
         self.handed_over = true;
-        self.held.number
+        self.lending()
+    }
+
+    fn lending(&self) -> Lending {
+        Lending {
+            number: self.held.number,
+            loan: self.held.loan,
+        }
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -236,7 +243,7 @@ impl LentBytes {
 impl Drop for LentBytes {
     fn drop(&mut self) {
         if !self.handed_over {
-            self.arena.give(self.held.number);
+            self.arena.give(self.lending());
         }
     }
 }

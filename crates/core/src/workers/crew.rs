@@ -242,6 +242,11 @@ impl Crew {
         }
     }
 
+    /// Whether some worker looks for what comes.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watching.load(Ordering::SeqCst)
+    }
+
     pub(super) fn start_watching(&self) -> bool {
         !self.watching.swap(true, Ordering::SeqCst)
     }

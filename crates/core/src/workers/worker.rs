@@ -49,6 +49,9 @@ impl Worker for Seat {
         if self.watches.replace(false) {
             self.stop_polling();
             self.crew.stop_watching();
+        } else if !self.crew.is_watched() {
+            // It found its work before anybody had begun to watch.
+            self.crew.call_somebody();
         }
     }
 
