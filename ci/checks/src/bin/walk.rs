@@ -204,7 +204,8 @@ fn over_tcp(
         let address = deck.fetch("inbox")?;
         Ok(body([deck, there], inbox, address))
     })?;
-    outcomes.into_iter().collect()
+    // The second rank's first: if it failed, the first only says so.
+    outcomes.into_iter().rev().collect()
 }
 
 fn give(hand: Option<Hand<(Deck, Mailbox)>>, deck: Deck) -> anyhow::Result<()> {
