@@ -85,7 +85,7 @@ impl MailboxRef {
     /// Between hosts, a message of more than 2 MiB goes from this memory straight into the receiver's, so `post` returns when
     /// the receiver has taken it. So does one of more than 64 KiB over libfabric, or while 4 MiB that were posted before it
     /// wait to be retrieved. Two processes that both post such a message to each other before they retrieve wait for
-    /// ever: post it in a [`scope`](crate::Deck::scope), which goes on meanwhile.
+    /// ever: post it in a `Deck::scope`, which goes on meanwhile.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use crate::message::Message;
 /// Messages shorter than this are finished at once: a thread would cost more than the copy.
 const WORTH_A_THREAD: usize = 1 << 18;
 
-/// Where communication is started that refers to memory of the surroundings. Made by [`Deck::scope`](crate::Deck::scope).
+/// Where communication is started that refers to memory of the surroundings. Made by `Deck::scope`.
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     threads: &'scope thread::Scope<'scope, 'env>,

@@ -13,8 +13,8 @@ use std::thread::Thread;
 
 use crate::blocking::without_place;
 
-/// Something that a worker of this process runs: made by [`Deck::run`](crate::Deck::run) and
-/// [`Deck::run_async`](crate::Deck::run_async). Its result is got by [`join`](Self::join), or by `await` in any async task. If it
+/// Something that a worker of this process runs: made by `Deck::run` and
+/// `Deck::run_async`. Its result is got by [`join`](Self::join), or by `await` in any async task. If it
 /// is dropped, the task goes on.
 pub struct Task<T>(Option<async_task::Task<T>>);
 
