@@ -1,6 +1,6 @@
 //! Threads that are about to block say so, so that another may take their place meanwhile.
 //!
-//! A worker (`tasks`) gives its place away while it blocks. What blocks lies below the workers, and need not know them: it
+//! A worker (`workers`) gives its place away while it blocks. What blocks lies below the workers, and need not know them: it
 //! finds what the calling thread left here.
 
 use std::cell::RefCell;

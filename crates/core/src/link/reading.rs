@@ -1,4 +1,4 @@
-//! A long message that is read while its sender still writes it: see `process/stream.rs`.
+//! A long message that is read while its sender still writes it: see `stream.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
