@@ -1,8 +1,8 @@
 //! Some rows of the plate, and the halos: copies of the rows of others above and below them.
 //!
-//! Cells are coloured as a chessboard, red where row + column is even. A cell's neighbours all have the other colour, so the
+//! Cells are coloured like a chessboard, red where row + column is even. A cell's neighbours all have the other colour, so the
 //! cells of one colour can be computed in any order, and the result is the same however the rows are divided. The two colours
-//! are kept in arrays of their own: what is computed together then lies together.
+//! are kept in separate arrays: what is computed together then lies together.
 //!
 //! In a row, cell `k` of a colour is in column `2 k + shift`, where the shift is 0 or 1 by colour and row. Above and below
 //! it are the cells `k` of the other colour; left and right of it are `k + shift - 1` and `k + shift` of its own row.

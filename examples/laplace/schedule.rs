@@ -1,6 +1,6 @@
 //! In which order a worker computes its rows and talks to its neighbours.
 //!
-//! Red cells need the black ones around them of the iteration before, black ones the red ones of this. The rows at the
+//! Red cells need the black ones around them from the iteration before, black ones the red ones of this iteration. The rows at the
 //! borders come early, so that what is sent travels while the others are computed:
 //!
 //! 1. receive the black halos, which were sent half an iteration ago;

@@ -1,4 +1,4 @@
-//! What is said in the end.
+//! What is said at the end.
 
 use mizzen::{Deck, Report};
 

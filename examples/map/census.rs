@@ -1,4 +1,4 @@
-//! The beginning and the end: rank 0 hears what each process holds, and says when it is needed no more.
+//! The beginning and the end: rank 0 learns what each process holds, and tells it when it is no longer needed.
 
 use core::fmt;
 
@@ -53,10 +53,7 @@ pub(crate) fn take(deck: &Deck, tiles: &Tiles) -> Result<Option<Census>> {
 impl Census {
     /// Nobody is asked for tiles any more.
     pub(crate) fn dismiss(self) -> Result<()> {
-        Ok(self
-            .others
-            .iter()
-            .try_for_each(|other| other.send(&ENOUGH))?)
+        self.others.iter().try_for_each(|other| other.send(&ENOUGH))
     }
 
     fn count(&mut self, rank: Rank, [tiles, bytes]: [u64; 2]) {

@@ -20,11 +20,11 @@ impl Tiles {
             .places()
             .filter(|place| place.owner(deck.size()) == deck.rank());
         let tasks: Vec<_> = ours
-            .map(|place| (place, deck.run(move || jpeg::encode(&chart::draw(place)))))
+            .map(|place| (place, deck.spawn(move || jpeg::encode(&chart::draw(place)))))
             .collect();
         let joined = tasks
             .into_iter()
-            .map(|(place, task): (_, Task<Result<Vec<u8>>>)| Ok((place, task.join()?)));
+            .map(|(place, task): (_, Task<Result<Vec<u8>>>)| Ok((place, task.join()??)));
         Ok(Self {
             held: joined.collect::<Result<_>>()?,
         })

@@ -1,7 +1,7 @@
 //! What is to be seen: a region of the map at a scale, and which tiles have which part of it.
 //!
 //! A pixel of the picture is the mean of the pixels of the map under it. It belongs to the tile that has its middle, and is
-//! computed of that tile alone: no part of a picture needs two tiles, and a picture does not depend on who holds them.
+//! computed from that tile alone: no part of a picture needs two tiles, and a picture does not depend on who holds them.
 
 use core::fmt;
 

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::time::{Duration, Instant};
 
-use mizzen::{Client, Deck, Message, Result};
+use mizzen::{Deck, Message, RawClient, Result};
 
 use super::ask::Ask;
 use super::place::Map;
@@ -13,7 +13,7 @@ use super::view::View;
 /// Asks the holders, each by its own client.
 #[derive(Debug)]
 pub(crate) struct Viewer {
-    holders: Vec<Client<(), ()>>,
+    holders: Vec<RawClient>,
     rank: usize,
 }
 
@@ -47,13 +47,13 @@ impl Viewer {
             let holder = part.place.owner(ranks).0 as usize;
             let mut request = Message::new();
             request.pack_safer(&Ask::new(view, part));
-            calls.push((holder, self.holders[holder].start_message(&mut request)?));
+            calls.push((holder, self.holders[holder].start(&mut request)?));
         }
         let [width, height] = view.pixels().map(|count| count as usize);
         let mut pixels = vec![0; 3 * width * height];
         let (mut compressed, mut moved) = (0, 0);
         for (part, (holder, call)) in parts.iter().zip(calls) {
-            let mut answer = self.holders[holder].wait_message(call)?;
+            let mut answer = self.holders[holder].wait(call)?;
             compressed += answer.unpack_express::<u64>()?;
             let ([left, top], [across, down]) =
                 (part.first, part.count.map(|count| count as usize));

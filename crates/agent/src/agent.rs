@@ -33,14 +33,14 @@ pub fn serve_remote() -> anyhow::Result<()> {
     serve(stream, Stdin::Null)
 }
 
-/// Runs an agent until its job ends. `stdin` is what the process of rank 0 reads.
+/// Runs an agent until its job ends. `stdin` says what the process of rank 0 reads.
 ///
 /// The kernel ends the processes with the thread that calls this.
 ///
 /// # Errors
 ///
-/// The stream is none that can be waited for, or what comes first is not what a launcher says. What fails later is told
-/// to the launcher, in a frame.
+/// If the stream cannot be waited for, or what comes first is not what a launcher says. What fails later is reported to the
+/// launcher, in a frame.
 pub fn serve(stream: FrameStream, stdin: Stdin) -> anyhow::Result<()> {
     let mut link = Link::new(stream)?;
     link.send(&FromAgent::Hello { version: VERSION });
@@ -367,6 +367,12 @@ impl Agent {
                 }
                 FromProcess::AskLast => {
                     self.link.send(&FromAgent::AskLast { rank, incarnation });
+                }
+                // After the last word about a map there is no other.
+                FromProcess::Progress(progress) => {
+                    if progress.is_over || self.link.stream.backlog() < HIGH_WATER {
+                        self.link.send(&FromAgent::Progress { rank, progress });
+                    }
                 }
                 FromProcess::Path { text } => {
                     if self.link.stream.backlog() < HIGH_WATER {

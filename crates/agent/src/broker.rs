@@ -1,17 +1,17 @@
 //! Introductions: how the processes of a job come to know each other.
 //!
-//! Two processes of this host get the two ends of a new socket, and each other's pidfd; the agent keeps no copy, or the end of
-//! one would not be seen by the other. For a process of another host the launcher is asked where it listens.
+//! Two processes of this host get the two ends of a new socket, and each other's pidfd. The agent keeps no copy, because otherwise
+//! one would not see the end of the other. For a process of another host the launcher is asked where it listens.
 //!
-//! When two ask for each other at the same time they are introduced once: the second request is taken for the
-//! first one's answer crossing it. Any other request of two who know each other connects them anew, so that every request
-//! has an answer even if the agent does not yet know what the one who asks has seen.
+//! When two ask for each other at the same time they are introduced once: the second request is assumed to have crossed the
+//! answer to the first. Any other request between two that know each other connects them anew, so that every request has an
+//! answer even if the agent does not yet know what the one that asks has seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use mizzen_proto::boot::{OnDeath, ToProcess, Unreachable};
 
-use crate::children::{Children, State};
+use crate::children::{ChildState, Children};
 
 /// Who waits for whom, and who knows whom.
 #[derive(Debug)]
@@ -52,19 +52,19 @@ impl Broker {
             return Ask::Nobody;
         }
         match children.state(target) {
-            State::Running => self.handle_reach_here(rank, target, children),
-            State::Elsewhere => {
+            ChildState::Running => self.handle_reach_here(rank, target, children),
+            ChildState::Elsewhere => {
                 let waiting = self.waiting.entry(target).or_default();
                 waiting.insert(rank);
                 if waiting.len() == 1 {
                     return Ask::Launcher;
                 }
             }
-            State::Left => refuse(rank, target, Unreachable::Left, children),
-            State::Dead if comes_back(self.on_death) && !self.ending => {
+            ChildState::Left => refuse(rank, target, Unreachable::Left, children),
+            ChildState::Dead if comes_back(self.on_death) && !self.ending => {
                 self.waiting.entry(target).or_default().insert(rank);
             }
-            State::Dead => refuse(rank, target, Unreachable::Dead, children),
+            ChildState::Dead => refuse(rank, target, Unreachable::Dead, children),
         }
         Ask::Nobody
     }
@@ -108,8 +108,8 @@ impl Broker {
             !waiting.is_empty()
         });
         let reason = match children.state(rank) {
-            State::Left => Unreachable::Left,
-            State::Dead if !comes_back(self.on_death) || self.ending => Unreachable::Dead,
+            ChildState::Left => Unreachable::Left,
+            ChildState::Dead if !comes_back(self.on_death) || self.ending => Unreachable::Dead,
             _ => return,
         };
         self.handle_unreachable(rank, reason, children);
@@ -127,7 +127,7 @@ impl Broker {
         self.ending = true;
         let waited_for: Vec<u32> = self.waiting.keys().copied().collect();
         for rank in waited_for {
-            if children.state(rank) == State::Dead {
+            if children.state(rank) == ChildState::Dead {
                 self.handle_unreachable(rank, Unreachable::Dead, children);
             }
         }

@@ -1,7 +1,7 @@
 //! The agent's part in who is who: it certifies the keys of its processes.
 //!
-//! The socket that a request came by tells whose it is. What the process says about itself does not matter, and one life is
-//! certified once: a second request is not the process's, or the process is not well.
+//! The socket that a request came through tells whose it is. What the process says about itself does not matter, and each life
+//! is certified once: a second request does not come from the process, or the process is broken.
 
 use std::time::SystemTime;
 

@@ -85,7 +85,7 @@ pub(crate) enum Source {
 
 /// What became of a rank, as far as this host knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ChildState {
     Running,
     Dead,
     Left,
@@ -408,15 +408,15 @@ impl Children {
         self.running
     }
 
-    pub(crate) fn state(&self, rank: u32) -> State {
+    pub(crate) fn state(&self, rank: u32) -> ChildState {
         let Some(index) = self.index(rank) else {
-            return State::Elsewhere;
+            return ChildState::Elsewhere;
         };
         match &self.slots[index] {
-            Slot::Running(process) if process.left => State::Left,
-            Slot::Running(_) => State::Running,
-            Slot::Dead => State::Dead,
-            Slot::Left => State::Left,
+            Slot::Running(process) if process.left => ChildState::Left,
+            Slot::Running(_) => ChildState::Running,
+            Slot::Dead => ChildState::Dead,
+            Slot::Left => ChildState::Left,
         }
     }
 

@@ -1,8 +1,8 @@
 //! What ends the processes when even the agent is killed.
 //!
 //! The kernel ends the children of an agent with it (`PR_SET_PDEATHSIG`), but not what these have started. So an
-//! agent starts a guard before anything else: a process that does nothing but read a pipe that the agent alone holds. Its end is
-//! the end of the agent, and then the guard ends all process groups that it knows of.
+//! agent starts a guard before anything else: a process that does nothing but read a pipe that only the agent holds. When the
+//! pipe ends, the agent has ended, and the guard ends all process groups that it knows of.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};

@@ -5,8 +5,8 @@
 //! launcher ([`serve`]) if the job runs on one host alone, or a program of its own that a remote shell starts
 //! ([`serve_remote`]).
 //!
-//! A program that runs an agent does what [`serve_guard`] does when it is started with the one argument `guard`: the
-//! agent starts it so, to end the processes even if the agent is killed.
+//! A program that runs an agent must call [`serve_guard`] when it is started with the single argument `guard`: the agent
+//! starts its own program in this way, so that the processes end even if the agent is killed.
 //!
 //! ```
 //! use std::os::unix::net::UnixStream;

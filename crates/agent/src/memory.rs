@@ -2,7 +2,7 @@
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-/// Hides what this process knows from others of the same user, among them those of the job, and from core dumps.
+/// Hides the memory of this process from others of the same user, including those of the job, and from core dumps.
 pub fn hide_memory() {
     // The kernel refuses nobody this.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);

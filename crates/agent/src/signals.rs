@@ -1,4 +1,4 @@
-//! Signals that a launcher passes on: taken as input by it, and as before in what is started.
+//! Signals that a launcher passes on: it takes them as input, and what it starts treats them as before.
 
 #![allow(unsafe_code)]
 
@@ -27,13 +27,13 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Has the forwarded signals arrive here, instead of doing what they do. Call before any thread is started.
+    /// Makes the forwarded signals arrive here, instead of doing what they usually do. Call this before any thread is started.
     ///
     /// Children would inherit this: see [`unblock_in`].
     ///
     /// # Errors
     ///
-    /// There is no descriptor left, or no memory.
+    /// If there is no descriptor left, or no memory.
     pub fn take() -> std::io::Result<Self> {
         change_mask(libc::SIG_BLOCK)?;
         let set = forwarded_set();
@@ -74,7 +74,7 @@ impl AsFd for Signals {
     }
 }
 
-/// Has signals do in a child what they did before [`Signals::take`].
+/// Makes signals do in a child what they did before [`Signals::take`].
 pub fn unblock_in(command: &mut Command) {
     // SAFETY: the closure runs between fork and exec of a process that may have threads, so it must do only what a signal
     // handler may: `sigemptyset`, `sigaddset` and `pthread_sigmask` are on that list, and it allocates nothing.

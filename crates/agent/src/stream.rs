@@ -38,7 +38,7 @@ impl FrameStream {
     ///
     /// # Errors
     ///
-    /// One of them cannot be made to never block.
+    /// If one of them cannot be made non-blocking.
     pub fn new(input: OwnedFd, output: OwnedFd) -> Result<Self, Errno> {
         rustix::io::ioctl_fionbio(&input, true)?;
         rustix::io::ioctl_fionbio(&output, true)?;
@@ -58,7 +58,7 @@ impl FrameStream {
         &mut self.queued
     }
 
-    /// Like [`queue`](Self::queue), for frames of which no trace is left when they are written.
+    /// Like [`queue`](Self::queue), for frames of which no trace may be left once they are written.
     pub fn queue_secret(&mut self) -> &mut Vec<u8> {
         self.secret = true;
         &mut self.queued
@@ -109,7 +109,7 @@ impl FrameStream {
     ///
     /// # Errors
     ///
-    /// It is no frame, or `decode` refuses it.
+    /// If it is not a frame, or `decode` refuses it.
     pub fn next<T>(
         &mut self,
         decode: impl FnOnce(&[u8]) -> Result<T, DecodeError>,
@@ -132,7 +132,7 @@ impl FrameStream {
         self.queued.len() - self.written
     }
 
-    /// What was received and not taken: for quoting what is no frame.
+    /// What was received and not taken: for quoting what is not a frame.
     pub fn untaken(&self) -> &[u8] {
         &self.received[self.taken..]
     }

@@ -1,6 +1,6 @@
 //! `mizzen bench`: how fast messages are on this machine, beside what the bare machine can do.
 //!
-//! The front end starts this command again as the sides of a measurement, which run in step and tell it what they find.
+//! The front end starts this command again for each side of a measurement; the sides run in step and report what they find.
 //! Where to look:
 //!
 //! | file | subject |

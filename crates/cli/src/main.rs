@@ -5,7 +5,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `options.rs` | what the user may ask for; what belongs to one command is with it |
+//! | `options.rs` | what the user may ask for; the options of a command are in its folder |
 //! | `hosts.rs` | the hosts that a user names, and how they are reached |
 //! | `run.rs`, `run/` | the launcher: its loop, the job it decides about, its links to agents, what it prints |
 //! | `bench.rs`, `bench/` | the measurements |

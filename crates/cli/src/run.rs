@@ -1,36 +1,37 @@
 //! The launcher: `mizzen run`.
 //!
-//! One loop over the links to agents, the signals and what is printed. What happened goes to [`Job`], which decides.
+//! One loop over the links to agents, the signals and the output. Whatever happens goes to [`Job`], which decides.
 
+mod bars;
 mod job;
 mod links;
+mod maps;
 mod networks;
 mod options;
 mod printer;
+mod starts;
 
-use std::io::{IsTerminal, Read};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use mizzen_agent::{Other, Signals, hide_memory};
-use mizzen_identity::Authority;
-use mizzen_proto::boot::{
-    AGENT_FD, FromAgent, OUTPUT_ROOM, Secret, Start, Stream, TERMINAL, ToAgent, VERSION,
-};
+use mizzen_agent::{Other, Signals};
+use mizzen_proto::boot::{FromAgent, OUTPUT_ROOM, Progress, Stream, ToAgent, VERSION};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
+use tracing::debug;
 
 use crate::hosts::{Host, this_host};
 use crate::signals;
 use job::{Action, Job};
 use links::Phase;
 pub(crate) use links::{Link, quote};
+use maps::Maps;
 pub(crate) use options::{AFTER_RUN, Run, processes};
 pub(crate) use printer::say;
 use printer::{Label, Printer};
+use starts::starts;
 
 /// Runs a job to its end, and returns its exit code.
 pub(crate) fn run(options: Run) -> anyhow::Result<ExitCode> {
@@ -42,7 +43,9 @@ pub(crate) fn run(options: Run) -> anyhow::Result<ExitCode> {
     } else {
         Label::Rank
     };
-    let launcher = Launcher::start(&options, hosts, signals, Printer::new(label))?;
+    let mut printer = Printer::new(label);
+    printer.show_log();
+    let launcher = Launcher::start(&options, hosts, signals, printer)?;
     Ok(ExitCode::from(launcher.serve()?))
 }
 
@@ -53,6 +56,9 @@ struct Launcher {
     starts: Vec<Option<ToAgent>>,
     signals: Signals,
     printer: Printer,
+    maps: Maps,
+    /// When to draw the bars again, if they must be.
+    draw_at: Option<Instant>,
     deadline: Option<Instant>,
     interrupts: u32,
 }
@@ -110,6 +116,8 @@ impl Launcher {
             starts,
             signals,
             printer,
+            maps: Maps::default(),
+            draw_at: None,
             deadline,
             interrupts: 0,
         })
@@ -124,6 +132,7 @@ impl Launcher {
                 self.act(vec![Action::Broadcast(ToAgent::Stop)]);
                 told_to_stop = true;
             }
+            self.printer.print_log();
             self.give_room();
             for link in &mut self.links {
                 // That it is closed shows when it is read.
@@ -138,6 +147,9 @@ impl Launcher {
                     self.printer.say(&sentence);
                 }
             }
+            if closed {
+                self.printer.lift_bars();
+            }
             if closed && self.printer.backlog() == 0 {
                 return Ok(self.job.exit_code());
             }
@@ -145,6 +157,7 @@ impl Launcher {
                 self.handle(watched);
             }
             self.enforce_deadline();
+            self.show_progress();
             if self.printer.is_closed() && !self.job.is_stopping() {
                 let actions = self.job.stop(None, BROKEN_PIPE);
                 self.act(actions);
@@ -189,8 +202,12 @@ impl Launcher {
             .iter()
             .map(|watched| self.poll_fd(*watched))
             .collect();
-        let timeout = self
-            .deadline
+        let lines = self.maps.next_line().filter(|_| !self.printer.has_bars());
+        let next = [self.deadline, self.draw_at, lines];
+        let timeout = next
+            .into_iter()
+            .flatten()
+            .min()
             .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
@@ -296,6 +313,7 @@ impl Launcher {
     }
 
     fn handle_frame(&mut self, host: usize, frame: FromAgent) {
+        self.log(host, &frame);
         let actions = match frame {
             FromAgent::Hello { version } => return self.handle_hello(host, version),
             FromAgent::Output {
@@ -317,7 +335,11 @@ impl Launcher {
                 rank,
                 incarnation,
                 how,
-            } => self.job.handle_exited(rank, incarnation, how),
+            } => {
+                self.maps.handle_exited(rank);
+                self.redraw();
+                self.job.handle_exited(rank, incarnation, how)
+            }
             FromAgent::Ready {
                 rank,
                 incarnation,
@@ -332,10 +354,74 @@ impl Launcher {
                 self.job.handle_waiting(rank, &text, Instant::now())
             }
             FromAgent::Path { rank, text } => self.job.handle_path(rank, &text),
+            FromAgent::Progress { rank, progress } => {
+                if rank < self.job.size() {
+                    self.handle_progress(rank, progress);
+                }
+                return;
+            }
             FromAgent::Locate { rank } => self.job.handle_locate(host, rank),
             FromAgent::Error { text } => self.job.stop(Some(text), CANNOT_START),
         };
         self.act(actions);
+    }
+
+    /// What agents tell of their processes, for those who want to know.
+    fn log(&self, host: usize, frame: &FromAgent) {
+        let host = &self.links[host].host;
+        match frame {
+            FromAgent::Hello { version } => debug!(host, version, "agent answered"),
+            FromAgent::Started {
+                rank,
+                incarnation,
+                pid,
+            } => debug!(host, rank, incarnation, pid, "process started"),
+            FromAgent::Exited {
+                rank,
+                incarnation,
+                how,
+            } => debug!(host, rank, incarnation, ?how, "process ended"),
+            FromAgent::Ready { rank, locator, .. } => debug!(host, rank, locator, "process joined"),
+            FromAgent::Left { rank, .. } => debug!(host, rank, "process left the job"),
+            FromAgent::Locate { rank } => debug!(host, rank, "a process looks for another"),
+            _ => (),
+        }
+    }
+
+    fn handle_progress(&mut self, rank: u32, progress: Progress) {
+        let over = self.maps.handle(rank, progress, Instant::now());
+        if let Some(sentence) = over.filter(|_| !self.printer.has_bars()) {
+            self.printer.say(&sentence);
+        }
+        self.redraw();
+    }
+
+    /// Has the bars drawn soon: at once would be too often for a terminal, and for the eye.
+    fn redraw(&mut self) {
+        if self.printer.has_bars() {
+            self.draw_at
+                .get_or_insert_with(|| Instant::now() + DRAW_INTERVAL);
+        }
+    }
+
+    /// Shows how far the maps are: as bars on a terminal, as a line now and then elsewhere.
+    fn show_progress(&mut self) {
+        let now = Instant::now();
+        if !self.printer.has_bars() {
+            for line in self.maps.poll_lines(now) {
+                self.printer.say(&line);
+            }
+            return;
+        }
+        let shown = self.maps.shown();
+        // Lines that were printed meanwhile took their place.
+        if !shown.is_empty() && !self.printer.are_bars_drawn() {
+            self.redraw();
+        }
+        if self.draw_at.is_some_and(|at| at <= now) {
+            let is_drawn = self.printer.draw_bars(&shown);
+            self.draw_at = (!is_drawn).then(|| now + DRAW_INTERVAL);
+        }
     }
 
     fn handle_hello(&mut self, host: usize, version: u32) {
@@ -463,79 +549,15 @@ impl Launcher {
     }
 }
 
-/// What each agent is told to start. Checked here to fit a frame, so that later nothing can fail.
-fn starts(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Option<ToAgent>>> {
-    let mut job_id = [0; 16];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut random| random.read_exact(&mut job_id))
-        .context("no random numbers from /dev/urandom")?;
-    let authority = authority(options, hosts, job_id)?;
-    let mut networks = networks::networks(options, hosts)?.into_iter();
-    let secret = || match &authority {
-        Some(authority) => Secret::new(authority.to_secret().as_bytes().to_vec()),
-        None => Secret::default(),
-    };
-    let cwd = std::env::current_dir()
-        .context("the working directory does not exist; change to one that does")?;
-    let seen = std::io::stderr().is_terminal();
-    let seen = seen.then(|| (TERMINAL.into(), "1".into()));
-    let env = std::env::vars_os()
-        .filter(|(name, _)| name != AGENT_FD && name != TERMINAL)
-        .chain(seen);
-    let env: Vec<_> = env
-        .map(|(name, value)| (name.into_vec(), value.into_vec()))
-        .collect();
-    let (program, args) = options
-        .program
-        .split_first()
-        .context("no program is given")?;
-    let mut starts = Vec::new();
-    for (i, host) in hosts.iter().enumerate() {
-        let mut start = ToAgent::Start(Box::new(Start {
-            job: u128::from_be_bytes(job_id),
-            size: options.processes,
-            host: host.name.clone(),
-            hosts: u32::try_from(hosts.len()).context("too many hosts")?,
-            bind: host.bind.clone(),
-            ranks: job.ranks_of(i),
-            program: program.clone().into_vec(),
-            args: args.iter().map(|arg| arg.clone().into_vec()).collect(),
-            env: env.clone(),
-            cwd: cwd.clone().into_os_string().into_vec(),
-            on_death: options.on_death(),
-            networks: networks.next().unwrap_or_default(),
-            show_paths: options.show_paths,
-            cluster: options.cluster.clone(),
-            // As long as the secret, which is put in when there is no copy to be forgotten.
-            authority: Secret::new(vec![0; secret().as_bytes().len()]),
-        }));
-        start
-            .encode(&mut Vec::new())
-            .context("the arguments and the environment are too long; give fewer")?;
-        if let ToAgent::Start(start) = &mut start {
-            start.authority = secret();
-        }
-        starts.push(Some(start));
-    }
-    Ok(starts)
-}
-
-/// Who will certify the processes, if they meet over a network.
-fn authority(options: &Run, hosts: &[Host], job: [u8; 16]) -> anyhow::Result<Option<Authority>> {
-    if hosts.len() < 2 {
-        return Ok(None);
-    }
-    hide_memory();
-    let authority = Authority::new(&options.cluster, job);
-    authority.map(Some).context("the job has no authority")
-}
-
 /// How long all hosts together have to answer.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Output that waits to be printed before agents have to wait with theirs. [`OUTPUT_ROOM`] of each host, and the frame
 /// that exceeds it, may come on top.
 const HIGH_WATER: usize = 4 << 20;
+
+/// Between two drawings of the bars.
+const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How many signals that ask to end it takes until processes are ended even if they do not listen.
 const IMPATIENCE: u32 = 3;

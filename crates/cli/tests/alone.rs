@@ -140,6 +140,7 @@ fn with_a_late_thread(deck: &Deck) -> Result<u64> {
     let address = inbox.address();
     std::thread::scope(|threads| {
         threads.spawn(|| {
+            // Meanwhile the receiver sleeps, and has nobody else to hear from.
             std::thread::sleep(LATE);
             address.send(&7u64)
         });

@@ -42,9 +42,7 @@ fn run_on(options: &[&str]) -> String {
 #[test]
 fn a_death_on_another_host_is_told_with_its_signal() {
     if std::env::var_os("MIZZEN_AGENT_FD").is_some() {
-        let outcome = Deck::join()
-            .map_err(Into::into)
-            .and_then(|deck| rank(&deck));
+        let outcome = Deck::join().and_then(|deck| rank(&deck));
         std::process::exit(outcome.map_or(1, |()| 0));
     }
     let hosts = "h1=127.0.0.1,h2=127.0.0.1";

@@ -171,6 +171,7 @@ fn a_job_whose_output_is_not_read_still_hears_signals() {
     // From here on nobody reads: everything fills up, and processes wait.
     for _ in 0..3 {
         job.signal(INT);
+        // As one presses a key that seems to have no effect.
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(job.wait(), Some(130));
@@ -196,6 +197,7 @@ fn a_killed_launcher_leaves_nothing() {
 fn a_launcher_killed_at_any_time_leaves_nothing() {
     for step in 0..15 {
         let mut job = Job::start(mizzen(["-n", "8", "sh", "-c", "exec sleep 1000"]));
+        // Later in its start each time.
         std::thread::sleep(Duration::from_millis(step * 2));
         job.child.kill().unwrap();
         job.assert_nothing_is_left();

@@ -112,6 +112,7 @@ fn victim() {
             "is still with"
         };
         println!("{me} {how} the other");
+        // Not more often than somebody reads about it.
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
 }

@@ -1,4 +1,4 @@
-//! Services and mobile tasks among real processes: what they cost, what is said of them, and what is left when one dies.
+//! Services and tasks that move among real processes: what they cost, what is said of them, and what is left when one dies.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use common::text;
-use mizzen::{Deck, MailboxRef, Message, Mobile, Result, Step};
+use mizzen::{Deck, MailboxRef, Message, Migrate, Result, Step};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Starts the test's own executable again as the two ranks of a job, each of which ends here.
 fn run(options: &[&str], body: impl FnOnce(Deck) -> Result<()>) -> Output {
     if std::env::var_os("MIZZEN_AGENT_FD").is_some() {
-        let outcome = Deck::join().map_err(mizzen::Error::from).and_then(body);
+        let outcome = Deck::join().and_then(body);
         if let Err(error) = &outcome {
             eprintln!("the rank failed: {error}");
         }
@@ -110,7 +110,7 @@ static STEPS: AtomicU64 = AtomicU64::new(0);
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Endless;
 
-impl Mobile for Endless {
+impl Migrate for Endless {
     const NAME: &'static str = "endless";
     type Output = ();
 
@@ -123,18 +123,18 @@ impl Mobile for Endless {
 #[test]
 fn the_tasks_of_a_home_that_died_stop_at_their_next_step() {
     let output = run(&["--on-death", "continue"], |deck| {
-        deck.welcome::<Endless>()?;
+        deck.register::<Endless>()?;
         let inbox = deck.mailbox()?;
         if deck.rank() == 1 {
             deck.fetch("ready")?;
-            let _journey = deck.spawn(0, Endless)?;
+            let _journey = deck.spawn_at(0, Endless)?;
             let mut message = Message::new();
             message.pack_mailbox(&inbox.address());
             deck.fetch("ready")?.post(&mut message)?;
             inbox.receive::<u8>()?;
             std::process::abort();
         }
-        inbox.depend_on(1.into());
+        inbox.depend_on(1);
         deck.bind("ready", &inbox)?;
         let home: MailboxRef = inbox.retrieve()?.unpack_mailbox()?;
         let started = Instant::now();
@@ -163,7 +163,7 @@ fn a_notice_names_the_service_that_nobody_serves() {
     let output = run(&[], |deck| {
         if deck.rank() == 1 {
             let mut nobody = deck.client::<(), ()>("nobody")?;
-            nobody.set_patience(Duration::from_millis(5500));
+            nobody.set_timeout(Duration::from_millis(5500));
             assert!(nobody.call(&()).is_err());
         }
         end(&deck)
@@ -179,6 +179,7 @@ fn a_notice_names_the_service_and_the_rank_that_does_not_answer() {
         if deck.rank() == 0 {
             let (ended, until) = std::sync::mpsc::sync_channel(1);
             let _service = deck.serve("deaf", move |(): ()| {
+                // Longer than it takes until somebody who waits is noticed.
                 std::thread::sleep(Duration::from_secs(11));
                 let _ = ended.send(());
             })?;

@@ -11,7 +11,7 @@ pub(crate) use excerpt::harmless;
 pub use kind::ErrorKind;
 pub(crate) use kind::{quote, shorten};
 
-/// Why a file is no job's file.
+/// Why a file is not a job's file.
 ///
 /// Shown, it names the file and the line, shows the line with a mark under what is wrong, and ends with what to do:
 ///
@@ -30,7 +30,7 @@ pub(crate) use kind::{quote, shorten};
 /// ```
 #[derive(Debug)]
 pub struct Error {
-    /// Boxed: results carry it, and are mostly good.
+    /// Boxed, because results carry it and most of them are good.
     inner: Box<Inner>,
 }
 

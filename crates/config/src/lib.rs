@@ -29,7 +29,7 @@
 //!
 //! | key | meaning | without it |
 //! | --- | --- | --- |
-//! | `name` | how the network is called: 1 to 32 of `a-z`, `0-9` and `-`; no two alike | required |
+//! | `name` | what the network is called: 1 to 32 of `a-z`, `0-9` and `-`; no two alike | required |
 //! | `driver` | `"tcp"` or `"ofi"` (libfabric) | `"tcp"` |
 //! | `hosts` | the hosts that are on it, as `--hosts` names them | all |
 //! | `interfaces` | names of interfaces or subnets, in order of preference | what can be reached |
@@ -37,10 +37,10 @@
 //! | `port` | where processes listen, `"tcp"` only | a free one |
 //! | `provider` | the libfabric provider, `"ofi"` only | libfabric's choice |
 //!
-//! A network with the driver `"ofi"` does not encrypt, so it must be declared `security = "trusted"`: whoever writes the
-//! file says so, not a default.
+//! A network with the driver `"ofi"` does not encrypt, so it must be declared `security = "trusted"`: the author of the file
+//! decides that, not a default.
 //!
-//! Why a crate of its own: the parser of TOML stays out of the library that programs link, and the file, which may come
+//! Why this is a separate crate: the TOML parser stays out of the library that programs link, and the file, which may come
 //! from somebody else, is read without unsafe code.
 //!
 //! | module | subject |
@@ -67,16 +67,16 @@ pub use error::{Error, ErrorKind, Place};
 pub use interface::{Interface, Subnet};
 pub use network::{Driver, Hosts, Network, Security};
 
-/// A job's file that holds together.
+/// A job's file that has been checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFile {
     networks: Vec<Network>,
 }
 
 impl JobFile {
-    /// Parses and checks a file. `name` is how errors call it.
+    /// Parses and checks a file. `name` is what errors call it.
     ///
-    /// The text may be anything, UTF-8 or not: what is no job's file is an error.
+    /// The text may be anything, UTF-8 or not: whatever is not a job's file is an error.
     ///
     /// ```
     /// use mizzen_config::{ErrorKind, JobFile};

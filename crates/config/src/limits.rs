@@ -15,7 +15,7 @@ pub const INTERFACES: usize = 64;
 /// Bytes of a network's name.
 pub const NAME: usize = 32;
 
-/// Bytes of a host's name, as in the name system.
+/// Bytes of a host's name, as in the DNS.
 pub const HOST: usize = 255;
 
 /// Bytes of an interface's name: one less than Linux's `IFNAMSIZ`.

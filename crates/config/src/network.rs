@@ -8,13 +8,13 @@ use crate::Interface;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Network {
-    /// How it is called. No other network of the file has this name.
+    /// What it is called. No other network of the file has this name.
     pub name: String,
     /// What moves the messages.
     pub driver: Driver,
     /// The hosts that are on it.
     pub hosts: Hosts,
-    /// What to use on each host, in order of preference. Empty: what can be reached.
+    /// What to use on each host, in order of preference; if empty, whatever can be reached.
     pub interfaces: Vec<Interface>,
     /// Who can listen.
     pub security: Security,
@@ -26,12 +26,12 @@ pub struct Network {
 pub enum Driver {
     /// TCP.
     Tcp {
-        /// Where processes listen. 0: at a free port.
+        /// Where processes listen; 0 stands for any free port.
         port: u16,
     },
     /// libfabric.
     Ofi {
-        /// The provider. None: libfabric's choice.
+        /// The provider; if there is none, libfabric chooses.
         provider: Option<String>,
     },
 }
@@ -50,7 +50,7 @@ pub enum Hosts {
 pub enum Security {
     /// Anybody: messages are encrypted, and each end proves who it is.
     Tls,
-    /// Nobody else, says the file: messages go in clear.
+    /// Nobody else, as the file declares: messages are not encrypted.
     Trusted,
 }
 

@@ -1,34 +1,53 @@
 //! The address of a mailbox.
 
 use core::fmt;
+use core::future::poll_fn;
+use core::hash::{Hash, Hasher};
+use core::task::{Context, Poll};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mizzen_proto::id::StreamId;
-use zerocopy::{Immutable, IntoBytes};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::blocking::block_in_place;
 use crate::endpoint::Endpoint;
-use crate::error::{PostError, UnpackError};
+use crate::error::{ArenaError, PostError, Result, UnpackError};
 use crate::incoming::Incoming;
-use crate::link::{MemoryLink, Route};
+use crate::link::{LONGEST_TO_WAIT, MemoryLink, Route};
 use crate::memory::Lent;
 use crate::message::{Mark, Message, Outgoing, Single};
 use crate::net::NetLink;
 use crate::peers::Path;
-use crate::plain::Plain;
+use crate::plain::{Plain, PlainBytes};
 use crate::rank::{Address, MailboxId, ProcessId, Rank};
 use crate::sender::Sender;
+use crate::values::with_reader;
 use crate::wait::Until;
 
 /// The address of a mailbox: anyone who has it may post. It can be cloned, packed into a message, and bound to a name.
 ///
 /// One address reaches a thread of this process, another process of this host, or another host: the path is chosen
 /// when it is first used. Messages that one thread posts to one mailbox arrive in order.
+///
+/// It is a serde type, so that it may be a part of a value or an argument of a call, and a key of a map:
+///
+/// ```
+/// mizzen::local(1, |deck| {
+///     let inbox = deck.mailbox()?;
+///     let _greeter = deck.serve("greet", |who: mizzen::MailboxRef| who.send(&7u64).is_ok())?;
+///     let mut greet = deck.client::<mizzen::MailboxRef, bool>("greet")?;
+///     assert!(greet.call(&inbox.address())?);
+///     assert_eq!(inbox.receive::<u64>()?, 7);
+///     Ok(())
+/// }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct MailboxRef {
     process: Endpoint,
     address: Address,
-    /// The path, once it was used.
+    /// The path, once it has been used.
     opened: OnceLock<Opened>,
 }
 
@@ -64,34 +83,47 @@ impl MailboxRef {
     ///
     /// As [`post`](Self::post).
     #[inline]
-    pub fn send<T: IntoBytes + Immutable + ?Sized>(&self, value: &T) -> Result<(), PostError> {
-        self.post_single(value.as_bytes(), Mark::of::<T>(), Until::Forever)
+    pub fn send<T: PlainBytes + ?Sized>(&self, value: &T) -> Result<()> {
+        Ok(self.post_single(value.as_bytes(), Mark::of::<T>(), Until::Forever)?)
     }
 
     /// Sends one serde value.
     ///
     /// # Errors
     ///
-    /// As [`post`](Self::post), or if the value refuses to be serialised.
-    pub fn send_value<T: serde::Serialize + ?Sized>(&self, value: &T) -> Result<(), PostError> {
+    /// As [`post`](Self::post), or if the value cannot be serialised.
+    pub fn send_value<T: serde::Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         let mut message = Message::new();
         message.pack_value(value)?;
         self.post(&mut message)
     }
 
-    /// Posts a message. Returns when its memory may be used again: at once when there is room, otherwise when the receiver
-    /// has made some.
+    /// Posts a message. Returns when its memory may be used again.
     ///
-    /// Between hosts, a message of more than 2 MiB goes from this memory straight into the receiver's, so `post` returns when
-    /// the receiver has taken it. So does one of more than 64 KiB over libfabric, or while 4 MiB that were posted before it
-    /// wait to be retrieved. Two processes that both post such a message to each other before they retrieve wait for
-    /// ever: post it in a `Deck::scope`, which goes on meanwhile.
+    /// It does not wait for the reader as long as less than 64 MiB of this process's messages wait for it at this mailbox: what
+    /// finds no room in lanes or networks is copied, and goes when there is some. Beyond that it waits, and the launcher says for
+    /// whom if it takes long. Each message counts for its bytes and 64 more. A process that leaves the job waits until all that
+    /// it posted has gone, unless a reader takes nothing at all for 30 seconds.
+    ///
+    /// Between hosts, a message of more than 2 MiB goes from this memory straight into the receiver's if the receiver comes
+    /// within some milliseconds; if not, it is copied. [`post_in_place`](Self::post_in_place) never copies it.
     ///
     /// # Errors
     ///
     /// [`PostError::PeerGone`] or [`PostError::Closed`] if nobody can receive it any more.
-    pub fn post(&self, message: &mut Message<'_>) -> Result<(), PostError> {
-        self.post_until(message, Until::Forever)
+    pub fn post(&self, message: &mut Message<'_>) -> Result<()> {
+        Ok(self.post_until(message, Until::Forever)?)
+    }
+
+    /// Posts a message, waiting for the reader of a very long one on another host: its bytes go from where they lie straight
+    /// into the reader's memory, and no copy is made in between. For those who wait for an answer to it in any case; two
+    /// processes that post to each other in this way before they read wait for ever.
+    ///
+    /// # Errors
+    ///
+    /// As [`post`](Self::post).
+    pub fn post_in_place(&self, message: &mut Message<'_>) -> Result<()> {
+        Ok(self.post_until(message, Until::Taken)?)
     }
 
     /// Posts a message if there is room for it now.
@@ -99,21 +131,17 @@ impl MailboxRef {
     /// # Errors
     ///
     /// [`PostError::Busy`] if not; otherwise as [`post`](Self::post).
-    pub fn try_post(&self, message: &mut Message<'_>) -> Result<(), PostError> {
-        self.post_until(message, Until::Now)
+    pub fn try_post(&self, message: &mut Message<'_>) -> Result<()> {
+        Ok(self.post_until(message, Until::Now)?)
     }
 
-    /// Posts a message, waiting for room at most as long as said.
+    /// Posts a message, waiting for room for at most `timeout`.
     ///
     /// # Errors
     ///
-    /// [`PostError::TimedOut`] when there was none in time; otherwise as [`post`](Self::post).
-    pub fn post_timeout(
-        &self,
-        message: &mut Message<'_>,
-        timeout: Duration,
-    ) -> Result<(), PostError> {
-        self.post_until(message, Until::within(timeout))
+    /// [`PostError::TimedOut`] if there was no room in time; otherwise as [`post`](Self::post).
+    pub fn post_timeout(&self, message: &mut Message<'_>, timeout: Duration) -> Result<()> {
+        Ok(self.post_until(message, Until::within(timeout))?)
     }
 
     /// Posts a header and a lent buffer, which moves to the receiver.
@@ -121,25 +149,86 @@ impl MailboxRef {
     /// # Errors
     ///
     /// As [`post`](Self::post).
-    pub fn post_lent<H: IntoBytes + Immutable + ?Sized, T: Plain>(
+    pub fn post_lent<H: PlainBytes + ?Sized, T: Plain>(
         &self,
         header: &H,
         buffer: Lent<T>,
-    ) -> Result<(), PostError> {
+    ) -> Result<()> {
         let mut message = Message::new();
         message.pack_cheaper(header).pack_lent(buffer);
         self.post(&mut message)
     }
 
-    /// Opens a path of one's own to the mailbox: the fastest way for one thread to send often.
+    /// Posts for async tasks of any runtime; nothing blocks their thread. It is done when the message is on its way, or waits
+    /// with less than the allowance (see [`post`](Self::post)) before it. If the future is dropped before that, the message was
+    /// not posted, and lent buffers go back to the arena. A message that is longer than the allowance is posted while it is read,
+    /// by a worker of the process, which goes on with it if the future is dropped.
+    ///
+    /// A message that refers to memory of its task cannot be posted in this way: pack it
+    /// [safer](Message::pack_safer), lend it, or use a [scope](crate::Scope).
+    ///
+    /// ```
+    /// use mizzen::Message;
+    ///
+    /// mizzen::local(1, |deck| {
+    ///     let mut inbox = deck.mailbox()?;
+    ///     let address = inbox.address();
+    ///     let task = deck.spawn_async(async move {
+    ///         let mut message = Message::new();
+    ///         message.pack_safer(&7u64);
+    ///         address.post_async(message).await
+    ///     });
+    ///     assert_eq!(inbox.receive::<u64>()?, 7);
+    ///     task.join()?
+    /// }).unwrap();
+    /// ```
     ///
     /// # Errors
     ///
     /// As [`post`](Self::post).
-    pub fn sender(&self) -> Result<Sender, PostError> {
+    pub async fn post_async(&self, mut message: Message<'static>) -> Result<()> {
+        self.open_async().await?;
+        if message.all_bytes() > LONGEST_TO_WAIT {
+            let address = self.clone();
+            let post = async move { block_in_place(|| address.post(&mut message)) };
+            return self.process.workers().spawn(post).await?;
+        }
+        let post = |context: &mut Context<'_>| self.poll_post(&mut message, context);
+        Ok(poll_fn(post).await?)
+    }
+
+    /// Sends one plain value, or a slice of them, as [`post_async`](Self::post_async) posts: a copy of it, made now.
+    ///
+    /// # Errors
+    ///
+    /// As [`post`](Self::post).
+    pub async fn send_async<T: PlainBytes + ?Sized>(&self, value: &T) -> Result<()> {
+        let mut message = Message::new();
+        message.pack_safer(value);
+        self.post_async(message).await
+    }
+
+    /// Opens a private path to the mailbox, as [`sender`](Self::sender) does, without blocking its thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`sender`](Self::sender).
+    pub async fn sender_async(&self) -> Result<Sender> {
+        let address = self.clone();
+        let open = async move { block_in_place(|| address.sender()) };
+        self.process.workers().spawn(open).await?
+    }
+
+    /// Opens a private path to the mailbox: the fastest way for one thread to send often.
+    ///
+    /// # Errors
+    ///
+    /// As [`post`](Self::post).
+    pub fn sender(&self) -> Result<Sender> {
         match self.opened()? {
             Opened::Memory { link, route } => {
-                Sender::open(self.process.clone(), Arc::clone(link), route.mailbox)
+                let (process, link) = (self.process.clone(), Arc::clone(link));
+                Ok(Sender::open(process, link, route.mailbox)?)
             }
             Opened::Net(link) => Ok(Sender::over_net(
                 self.process.clone(),
@@ -164,21 +253,22 @@ impl MailboxRef {
         bytes
     }
 
-    /// The address that was packed so, for use by `process`. `None` if it is none of this job.
+    /// The address that was packed in this way, for use by `process`. `None` if it is not an address of this job.
     #[must_use]
     pub fn from_bytes(bytes: &[u8], process: &Endpoint) -> Option<Self> {
         let (owner, mailbox) = bytes.split_first_chunk::<8>()?;
         let mailbox = u64::from_le_bytes(mailbox.try_into().ok()?);
-        let owner = ProcessId::from_u64(u64::from_le_bytes(*owner));
-        (owner.rank.0 < process.size()).then(|| {
-            Self::new(
-                process.clone(),
-                Address {
-                    process: owner,
-                    mailbox: MailboxId(mailbox),
-                },
-            )
-        })
+        let address = Address {
+            process: ProcessId::from_u64(u64::from_le_bytes(*owner)),
+            mailbox: MailboxId(mailbox),
+        };
+        Self::of_job(address, process)
+    }
+
+    /// An address that came from somebody, for use by `process`. `None` if it is none of this job.
+    fn of_job(address: Address, process: &Endpoint) -> Option<Self> {
+        let is_known = address.process.rank < process.size();
+        is_known.then(|| Self::new(process.clone(), address))
     }
 
     fn post_single(&self, bytes: &[u8], mark: Mark, until: Until) -> Result<(), PostError> {
@@ -223,6 +313,47 @@ impl MailboxRef {
         link.post(&**self.process, to, StreamId::default(), message, until)
     }
 
+    fn poll_post(
+        &self,
+        message: &mut Message<'static>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), PostError>> {
+        match self.post_until(message, Until::Now) {
+            Err(PostError::Busy { .. } | PostError::Memory(ArenaError::AllOut { .. })) => {
+                message.shrink();
+            }
+            posted => return Poll::Ready(posted),
+        }
+        let waits = match self.opened()? {
+            Opened::Memory { link, route } => link.await_room(route, context.waker()),
+            Opened::Net(link) => link.await_room(self.address.mailbox, context.waker()),
+        };
+        if !waits {
+            self.process.ask_again(context.waker());
+        }
+        Poll::Pending
+    }
+
+    /// Finds the path to the mailbox. A worker does, if that takes time.
+    async fn open_async(&self) -> Result<()> {
+        if self.opened.get().is_some() {
+            return Ok(());
+        }
+        let peer = self.address.process;
+        if self
+            .process
+            .peers
+            .usable(peer.rank, peer.incarnation)
+            .is_none()
+        {
+            let address = self.clone();
+            let open = async move { block_in_place(|| address.opened().map(drop)) };
+            self.process.workers().spawn(open).await??;
+        }
+        self.opened()?;
+        Ok(())
+    }
+
     /// A closed mailbox is forgotten where names are remembered.
     fn note(&self, posted: Result<(), PostError>) -> Result<(), PostError> {
         if let Err(PostError::Closed { .. } | PostError::PeerGone(_)) = posted {
@@ -265,11 +396,12 @@ impl Incoming<'_> {
     /// # Errors
     ///
     /// [`UnpackError`] if the piece is not an address.
-    pub fn unpack_mailbox(&mut self) -> Result<MailboxRef, UnpackError> {
-        let process = Endpoint::new(Arc::clone(&self.process));
-        self.with_piece(|bytes| {
+    pub fn unpack_mailbox(&mut self) -> Result<MailboxRef> {
+        let address = self.with_piece(|process, bytes| {
+            let process = Endpoint::new(Arc::clone(process));
             MailboxRef::from_bytes(bytes, &process).ok_or(UnpackError::NotAMailbox)
-        })
+        });
+        Ok(address?)
     }
 }
 
@@ -280,6 +412,42 @@ impl PartialEq for MailboxRef {
 }
 
 impl Eq for MailboxRef {}
+
+impl Hash for MailboxRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address.hash(state);
+    }
+}
+
+/// An address goes inside a value, as an argument or a result of a call, say.
+impl Serialize for MailboxRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Address { process, mailbox } = self.address;
+        (process.to_u64(), mailbox.0).serialize(serializer)
+    }
+}
+
+/// Only in values that this library decodes: an address belongs to the process that received it.
+impl<'de> Deserialize<'de> for MailboxRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (owner, mailbox) = Deserialize::deserialize(deserializer)?;
+        let address = Address {
+            process: ProcessId::from_u64(owner),
+            mailbox: MailboxId(mailbox),
+        };
+        let for_reader =
+            |process: &Arc<_>| Self::of_job(address, &Endpoint::new(Arc::clone(process)));
+        match with_reader(for_reader) {
+            Some(Some(address)) => Ok(address),
+            Some(None) => Err(D::Error::custom(
+                "the address of a mailbox is none of this job",
+            )),
+            None => Err(D::Error::custom(
+                "the address of a mailbox is decoded outside of a message: receive it with `receive_value`, or let a service take it",
+            )),
+        }
+    }
+}
 
 impl fmt::Debug for MailboxRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

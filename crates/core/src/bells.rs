@@ -7,7 +7,8 @@ use std::time::Duration;
 use mizzen_lane::{Bell, Region};
 use mizzen_shm::{SegmentError, futex};
 
-use crate::blocking::without_place;
+use crate::blocking::block_in_place;
+use crate::counters::Counter;
 use crate::lock::lock;
 use crate::memory::{Memory, Shared};
 
@@ -32,10 +33,12 @@ fn bell(bells: &Region, number: u32) -> Option<Bell> {
     ((number as usize) < MAX_BELLS).then(|| Bell::new(bells.clone(), number as usize * BELL_WORDS))
 }
 
-/// The bells of one process, which its peers raise.
+/// The bells of one process, which its peers ring.
 #[derive(Debug)]
 pub struct Bells {
     pub(crate) shared: Shared,
+    /// How often threads of this process slept.
+    pub(crate) sleeps: Counter,
     free: Mutex<FreeNumbers>,
 }
 
@@ -68,6 +71,7 @@ impl Bells {
     pub(crate) fn new(memory: Memory) -> Result<Arc<Self>, SegmentError> {
         Ok(Arc::new(Self {
             shared: memory.make_open("mizzen-bells", BELL_BYTES)?,
+            sleeps: Counter::default(),
             free: Mutex::new(FreeNumbers {
                 next: REACTOR_BELL + 1,
                 given_back: Vec::new(),
@@ -90,7 +94,7 @@ impl Bells {
         ready: impl FnOnce() -> bool,
         retract: impl FnOnce(),
     ) {
-        without_place(|| self.doze(nap, announce, ready, retract));
+        block_in_place(|| self.doze(nap, announce, ready, retract));
     }
 
     /// As `sleep`, for a worker that has nothing to do.
@@ -109,6 +113,7 @@ impl Bells {
         let count = bell.count();
         announce(number);
         if !ready() {
+            self.sleeps.add(1);
             futex::wait(bell.word(), count, Some(nap));
         }
         retract();

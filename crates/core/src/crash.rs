@@ -48,7 +48,7 @@ mod armed {
     static ARMED: AtomicBool = AtomicBool::new(false);
     static PLAN: Mutex<Option<(String, u32)>> = Mutex::new(None);
 
-    /// Has this process killed when it comes to the named step for the given time, counted from 1.
+    /// Has this process killed when it reaches the named step for the `visit`-th time, counted from 1.
     pub fn arm(name: &str, visit: u32) {
         *PLAN
             .lock()

@@ -1,18 +1,25 @@
 //! The part of a mailbox that others touch: deliverers, the reactor, and peers that open lanes to it.
 
+mod entry;
+mod queue;
+
 use core::fmt;
-use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use mizzen_lane::{Consumer, Peek, Watch};
 
+use crate::counters::{Counter, Rows};
 use crate::error::Gone;
 use crate::link::{Account as LaneAccount, MemoryLink};
 use crate::lock::lock;
-use crate::message::{Flags, Payload};
 use crate::rank::{MailboxId, ProcessId, Rank};
+
+pub(crate) use self::entry::{Account, Creditor, Delivery, Entry, Undelivered};
+use self::queue::Queue;
+pub(crate) use self::queue::{Searched, Wanted};
 
 /// A mailbox as others see it.
 ///
@@ -26,7 +33,7 @@ use crate::rank::{MailboxId, ProcessId, Rank};
 pub(crate) struct Core {
     pub(crate) id: MailboxId,
     pub(crate) watch: Watch,
-    queue: Mutex<VecDeque<Entry>>,
+    queue: Mutex<Queue>,
     pub(crate) queued: AtomicUsize,
     /// Written and read under the lock of `queue`.
     closed: AtomicBool,
@@ -35,7 +42,56 @@ pub(crate) struct Core {
     told_gone: Mutex<HashSet<ProcessId>>,
     depends: Mutex<HashSet<Rank>>,
     waker: Mutex<Option<Awaiting>>,
-    peeks: Mutex<Vec<Peek>>,
+    peeks: Mutex<Vec<LanePeek>>,
+    pub(crate) counts: MailboxCounts,
+}
+
+/// What is counted of a mailbox, besides the positions of its lanes.
+#[derive(Debug, Default)]
+pub(crate) struct MailboxCounts {
+    /// How often its owner slept, and was woken by its own process.
+    pub(crate) sleeps: Counter,
+    pub(crate) wakes: Counter,
+    /// Messages from networks. Written under the lock of the queue.
+    network: AtomicU64,
+    /// Messages of lanes that have ended.
+    ended_lanes: Counter,
+    /// Accounts with peers that are gone, whose last messages may still be retrieved.
+    ended: Mutex<Vec<Arc<LaneAccount>>>,
+    /// Messages of such accounts that nobody else has any more.
+    ended_accounts: Counter,
+}
+
+impl MailboxCounts {
+    fn note_network(&self) {
+        let known = self.network.load(Ordering::Relaxed);
+        self.network.store(known + 1, Ordering::Relaxed);
+    }
+
+    /// A lane has ended, after so many messages.
+    pub(crate) fn note_lane_end(&self, messages: u64) {
+        self.ended_lanes.add(messages);
+    }
+
+    /// A peer is gone with which the mailbox had an account.
+    pub(crate) fn keep(&self, account: Arc<LaneAccount>) {
+        let mut ended = lock(&self.ended);
+        ended.push(account);
+        // One of each life of a peer at most: those that nobody changes any more are added up.
+        ended.retain(|account| {
+            let stays = Arc::strong_count(account) > 1;
+            if !stays {
+                self.ended_accounts.add(account.count());
+            }
+            stays
+        });
+    }
+
+    /// Messages retrieved, but for those of lanes and links that still are.
+    fn ended(&self) -> u64 {
+        let ended: u64 = lock(&self.ended).iter().map(|one| one.count()).sum();
+        ended + self.ended_accounts.get() + self.ended_lanes.get()
+    }
 }
 
 /// A task that awaits a message.
@@ -43,103 +99,34 @@ pub(crate) struct Core {
 struct Awaiting {
     waker: Waker,
     looker: Looker,
+    what: What,
 }
 
-/// Who looks at a mailbox that a task awaits. Only he may write its watch meanwhile.
+/// What a task awaits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    /// Anything that comes.
+    Anything,
+    /// Something of one rank, not among what was searched before.
+    Of(Wanted, Searched),
+    /// Only news: the message that a worker opens must come first.
+    News,
+}
+
+/// A lane of a mailbox as others see it.
+#[derive(Debug)]
+pub(crate) struct LanePeek {
+    rank: Rank,
+    peek: Peek,
+}
+
+/// Who looks at a mailbox that a task awaits. Only it may write its watch meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Looker {
     /// The thread that wakes tasks of foreign runtimes.
     Reactor,
     /// The workers of this process.
-    Crew,
-}
-
-/// What lies in a mailbox's queue.
-#[derive(Debug)]
-pub(crate) enum Entry {
-    Message(Delivery),
-    Gone(Gone),
-}
-
-/// A message on its way into a mailbox.
-#[derive(Debug)]
-pub(crate) struct Delivery {
-    pub(crate) source: ProcessId,
-    pub(crate) flags: Flags,
-    pub(crate) payload: Payload,
-    /// Whose memory the payload refers to.
-    pub(crate) lender: Option<Arc<MemoryLink>>,
-    /// To whom a credit is due when it is retrieved.
-    pub(crate) account: Option<Account>,
-}
-
-/// To whom credits for a message are due.
-#[derive(Debug)]
-pub(crate) enum Account {
-    Lane(Arc<LaneAccount>),
-    /// On a network: for so many bytes of a mailbox.
-    Net {
-        link: Arc<dyn Creditor>,
-        mailbox: MailboxId,
-        bytes: u64,
-    },
-}
-
-/// A link on a network, which gives its peer credit for what was retrieved.
-pub(crate) trait Creditor: fmt::Debug + Send + Sync {
-    /// A message of so many bytes was retrieved.
-    fn retrieved(&self, mailbox: MailboxId, bytes: u64);
-}
-
-impl Account {
-    /// The message was retrieved.
-    #[inline]
-    pub(crate) fn retrieved(&self) {
-        match self {
-            Self::Lane(account) => account.retrieved(),
-            Self::Net {
-                link,
-                mailbox,
-                bytes,
-            } => link.retrieved(*mailbox, *bytes),
-        }
-    }
-}
-
-/// Why a message was not queued.
-#[derive(Debug)]
-pub(crate) enum Undelivered {
-    /// The mailbox is closed.
-    Closed(Delivery),
-    /// Its sender has a window of messages in the queue already: it does not keep to its credits.
-    Overrun(Delivery),
-}
-
-impl Undelivered {
-    pub(crate) fn into_delivery(self) -> Delivery {
-        match self {
-            Self::Closed(delivery) | Self::Overrun(delivery) => delivery,
-        }
-    }
-}
-
-impl Delivery {
-    /// With whom a message that came over a shared lane is counted. Those from networks are counted by their protocol.
-    fn lane_account(&self) -> Option<&LaneAccount> {
-        match &self.account {
-            Some(Account::Lane(account)) => Some(account),
-            _ => None,
-        }
-    }
-}
-
-impl Entry {
-    fn lane_account(&self) -> Option<&LaneAccount> {
-        match self {
-            Self::Message(delivery) => delivery.lane_account(),
-            Self::Gone(_) => None,
-        }
-    }
+    Workers,
 }
 
 /// The receiving end of a sender's own lane.
@@ -165,6 +152,7 @@ impl Core {
             depends: Mutex::default(),
             waker: Mutex::default(),
             peeks: Mutex::default(),
+            counts: MailboxCounts::default(),
         }
     }
 
@@ -179,8 +167,10 @@ impl Core {
                 return Some(Undelivered::Overrun(delivery));
             }
             account.note_queued();
+        } else {
+            self.counts.note_network();
         }
-        queue.push_back(Entry::Message(delivery));
+        queue.push(Entry::Message(delivery));
         self.queued.store(queue.len(), Ordering::Release);
         None
     }
@@ -195,9 +185,14 @@ impl Core {
     pub(crate) fn tell_gone(&self, gone: Gone) {
         if lock(&self.told_gone).insert(gone.process()) {
             let mut queue = lock(&self.queue);
-            queue.push_back(Entry::Gone(gone));
+            queue.push(Entry::Gone(gone));
             self.queued.store(queue.len(), Ordering::Release);
         }
+    }
+
+    /// The owner has learnt by itself that a process is gone: it need not be told. `false` if it was, or is about to be.
+    pub(crate) fn note_told(&self, gone: Gone) -> bool {
+        lock(&self.told_gone).insert(gone.process())
     }
 
     /// Whether nothing waits in the queue.
@@ -212,12 +207,33 @@ impl Core {
             return None;
         }
         let mut queue = lock(&self.queue);
-        let entry = queue.pop_front();
+        let entry = queue.pop();
         self.queued.store(queue.len(), Ordering::Release);
         if let Some(account) = entry.as_ref().and_then(Entry::lane_account) {
             account.note_unqueued();
         }
         entry
+    }
+
+    /// Takes the oldest wanted entry of the queue; the others stay where they are.
+    pub(crate) fn next_entry_of(&self, wanted: Wanted, searched: &mut Searched) -> Option<Entry> {
+        if self.queued.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let mut queue = lock(&self.queue);
+        let place = queue.find(wanted, searched)?;
+        let entry = queue.take(place);
+        self.queued.store(queue.len(), Ordering::Release);
+        if let Some(account) = entry.as_ref().and_then(Entry::lane_account) {
+            account.note_unqueued();
+        }
+        entry
+    }
+
+    /// Whether the queue has a wanted entry.
+    pub(crate) fn has_entry_of(&self, wanted: Wanted, searched: &mut Searched) -> bool {
+        self.queued.load(Ordering::Acquire) > 0
+            && lock(&self.queue).find(wanted, searched).is_some()
     }
 
     /// Puts an entry back, behind what came meanwhile.
@@ -226,17 +242,15 @@ impl Core {
         if let Some(account) = entry.lane_account() {
             account.note_queued();
         }
-        queue.push_back(entry);
+        queue.push(entry);
         self.queued.store(queue.len(), Ordering::Release);
     }
 
     /// Takes out a message that is not to be retrieved after all.
     pub(crate) fn remove(&self, is_it: impl Fn(&Delivery) -> bool) -> Option<Delivery> {
         let mut queue = lock(&self.queue);
-        let place = queue
-            .iter()
-            .position(|entry| matches!(entry, Entry::Message(delivery) if is_it(delivery)))?;
-        let entry = queue.remove(place);
+        let place = queue.find_message(is_it)?;
+        let entry = queue.take(place);
         self.queued.store(queue.len(), Ordering::Release);
         if let Some(account) = entry.as_ref().and_then(Entry::lane_account) {
             account.note_unqueued();
@@ -249,7 +263,7 @@ impl Core {
 
     /// Opens a lane into the mailbox. The caller wakes the owner.
     pub(crate) fn add_lane(&self, lane: LaneIn) {
-        lock(&self.peeks).push(lane.consumer.peek());
+        lock(&self.peeks).push(lane.peek());
         lock(&self.new_lanes).push(lane);
         self.look();
     }
@@ -270,7 +284,7 @@ impl Core {
         core::mem::take(&mut lock(&self.new_lanes))
     }
 
-    pub(crate) fn set_peeks(&self, peeks: Vec<Peek>) {
+    pub(crate) fn set_peeks(&self, peeks: Vec<LanePeek>) {
         *lock(&self.peeks) = peeks;
     }
 
@@ -290,8 +304,17 @@ impl Core {
     }
 
     /// A task awaits a message, and `looker` shall wake it.
-    pub(crate) fn set_waker(&self, waker: Waker, looker: Looker) {
-        *lock(&self.waker) = Some(Awaiting { waker, looker });
+    pub(crate) fn set_waker(&self, waker: Waker, looker: Looker, what: What) {
+        *lock(&self.waker) = Some(Awaiting {
+            waker,
+            looker,
+            what,
+        });
+    }
+
+    /// Whether a task awaits something and was not woken yet.
+    pub(crate) fn has_waker(&self) -> bool {
+        lock(&self.waker).is_some()
     }
 
     /// No task awaits anything: the owner does what it wants with the watch.
@@ -303,12 +326,13 @@ impl Core {
     /// more.
     pub(crate) fn wake_task(&self, looker: Looker, links: &[Arc<MemoryLink>]) -> bool {
         let mut waker = lock(&self.waker);
-        match &*waker {
-            Some(awaiting) if awaiting.looker == looker => (),
+        match &mut *waker {
+            Some(awaiting) if awaiting.looker == looker => {
+                if !self.has(&mut awaiting.what, links) {
+                    return false;
+                }
+            }
             _ => return true,
-        }
-        if !self.has_something(links) {
-            return false;
         }
         if let Some(awaiting) = waker.take() {
             drop(waker);
@@ -317,7 +341,7 @@ impl Core {
         true
     }
 
-    /// Lets `looker` change the watch, if a task waits for him.
+    /// Lets `looker` change the watch, if a task waits for it.
     pub(crate) fn change_watch(&self, looker: Looker, change: impl FnOnce(&Watch)) {
         let waker = lock(&self.waker);
         if waker.as_ref().is_some_and(|by| by.looker == looker) {
@@ -325,12 +349,55 @@ impl Core {
         }
     }
 
-    /// Whether there may be something to take.
-    pub(crate) fn has_something(&self, links: &[Arc<MemoryLink>]) -> bool {
-        self.queued.load(Ordering::Acquire) > 0
-            || self.has_news()
-            || lock(&self.peeks).iter().any(Peek::is_ready)
-            || links.iter().any(|link| link.peek.is_ready())
+    /// Its counters, as far as they are kept here: messages of accounts with peers that are linked come on top.
+    pub(crate) fn count(&self, from_links: u64, rows: &mut Rows) {
+        let lanes: u64 = lock(&self.peeks).iter().map(|lane| lane.peek.taken()).sum();
+        let network = self.counts.network.load(Ordering::Relaxed);
+        let messages = from_links + lanes + network + self.counts.ended();
+        rows.object(
+            format_args!("mailbox {}", self.id),
+            &[
+                ("messages_received", messages),
+                (
+                    "messages_waiting",
+                    self.queued.load(Ordering::Relaxed) as u64,
+                ),
+                ("sleeps", self.counts.sleeps.get()),
+                ("wakes", self.counts.wakes.get()),
+            ],
+        );
+    }
+
+    /// Whether there may be what the task awaits.
+    pub(crate) fn has_awaited(&self, links: &[Arc<MemoryLink>]) -> bool {
+        let mut waker = lock(&self.waker);
+        let what = waker.as_mut().map(|awaiting| &mut awaiting.what);
+        self.has(what.unwrap_or(&mut What::Anything), links)
+    }
+
+    fn has(&self, what: &mut What, links: &[Arc<MemoryLink>]) -> bool {
+        if self.has_news() {
+            return true;
+        }
+        match what {
+            What::News => false,
+            What::Anything => {
+                self.queued.load(Ordering::Acquire) > 0
+                    || lock(&self.peeks).iter().any(|lane| lane.peek.is_ready())
+                    || links.iter().any(|link| link.peek.is_ready())
+            }
+            // What others sent stays where it is, and must not wake the task again and again.
+            What::Of(wanted, searched) => {
+                let rank = wanted.rank;
+                self.has_entry_of(*wanted, searched)
+                    || lock(&self.peeks)
+                        .iter()
+                        .any(|lane| lane.rank == rank && lane.peek.is_ready())
+                    || links
+                        .iter()
+                        .any(|link| link.peer.rank == rank && link.peek.is_ready())
+            }
+        }
     }
 }
 
@@ -351,9 +418,16 @@ impl LaneIn {
 }
 
 impl LaneIn {
+    pub(crate) fn peek(&self) -> LanePeek {
+        LanePeek {
+            rank: self.link.peer.rank,
+            peek: self.consumer.peek(),
+        }
+    }
+
     /// Whether a look would find a message, or the end of the lane.
     pub(crate) fn wants_a_look(&self) -> bool {
-        self.consumer.is_ready() || self.link.is_ended() || self.done.load(Ordering::Acquire)
+        self.consumer.is_ready() || self.link.fate.is_ended() || self.done.load(Ordering::Acquire)
     }
 
     pub(crate) fn still_holds_messages_of(&self, gone: Gone) -> bool {

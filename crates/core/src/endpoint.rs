@@ -6,15 +6,19 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use mizzen_proto::boot;
+use tracing::Span;
+
+use crate::counters::{Counted, CounterRow};
 use crate::error::{ArenaError, BindError, Departure, FetchError, Gone, ReachError};
 use crate::memory::Lent;
 use crate::plain::Plain;
 use crate::process::Process;
 use crate::rank::{Address, ProcessId, Rank};
 use crate::wait::Until;
-use crate::workers::Crew;
+use crate::workers::Workers;
 
-/// A process's place in its job: its mailboxes, its names, its memory, its workers. When the last reference of the user's is
+/// A process's place in its job: its mailboxes, its names, its memory, its workers. When the user's last reference is
 /// dropped, the process leaves. (Threads of the runtime hold plain references, which do not keep it in the job.)
 ///
 /// Programs use `mizzen::Deck`, which is this and the services.
@@ -54,11 +58,33 @@ impl Endpoint {
         self.0.neighbours.is_launched()
     }
 
+    /// What the events of this process belong to: services give it as the parent of theirs.
+    #[must_use]
+    pub fn span(&self) -> &Span {
+        &self.0.span
+    }
+
+    /// The counters of this process: its own, of its links and mailboxes, and of what services added.
+    #[must_use]
+    pub fn counters(&self) -> Vec<CounterRow> {
+        self.0.counted()
+    }
+
+    /// Has the counters of an object shown with those of the process, as long as it lives.
+    pub fn add_counted(&self, object: &Arc<dyn Counted>) {
+        self.0.counters.add(object);
+    }
+
+    /// Has the launcher show how far something is. Without a launcher, or while it is busy, nothing happens.
+    pub fn tell_progress(&self, progress: boot::Progress) {
+        self.0.neighbours.tell_progress(progress);
+    }
+
     /// Binds a name to one of our mailboxes.
     ///
     /// # Errors
     ///
-    /// [`BindError::Taken`] if the name means another mailbox.
+    /// [`BindError::Taken`] if the name is bound to another mailbox.
     pub fn bind(&self, name: &str, address: Address) -> Result<(), BindError> {
         self.0.bind(name, address)
     }
@@ -69,12 +95,12 @@ impl Endpoint {
         self.0.has_bound(name)
     }
 
-    /// Frees a name that means one of our mailboxes.
+    /// Frees a name that is bound to one of our mailboxes.
     pub fn unbind(&self, name: &str, address: Address) {
         self.0.unbind(name, address);
     }
 
-    /// What `name` means, waiting until someone binds it, for ever if no time is given.
+    /// What `name` is bound to. Waits until somebody binds it, for ever if no time is given.
     ///
     /// # Errors
     ///
@@ -83,7 +109,7 @@ impl Endpoint {
         self.0.fetch(name, patience)
     }
 
-    /// As [`fetch`](Self::fetch). `waits` is what the user is told that this waits for if it takes long, given the rank that
+    /// As [`fetch`](Self::fetch). If it takes long, the user is told what this waits for: `waits` says it, given the rank that
     /// keeps the name.
     ///
     /// # Errors
@@ -98,11 +124,11 @@ impl Endpoint {
         self.0.fetch_saying(name, patience, waits)
     }
 
-    /// Which life of a rank is there now: a path to it is opened if need be, so that its end will be heard of.
+    /// Which life of a rank is there now. A path to it is opened if need be, so that this process will learn of its end.
     ///
     /// # Errors
     ///
-    /// [`ReachError`] if it is gone, or there is no way to it.
+    /// [`ReachError`] if it is gone, or cannot be reached.
     pub fn reach(&self, rank: Rank) -> Result<ProcessId, ReachError> {
         self.0.reach(rank).map(|path| path.peer())
     }
@@ -143,8 +169,8 @@ impl Endpoint {
 
     /// The workers of this process; they start when there is work.
     #[must_use]
-    pub fn crew(&self) -> &Arc<Crew> {
-        self.0.crew()
+    pub fn workers(&self) -> &Arc<Workers> {
+        self.0.workers()
     }
 
     /// The same, not keeping the process in its job.

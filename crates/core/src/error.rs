@@ -8,7 +8,7 @@ use mizzen_proto::boot::Death;
 use crate::rank::{ProcessId, Rank};
 
 /// Any error of this crate, for `?` in programs. Its `Debug` form is its sentence too, because that is what Rust prints when
-/// `main` returns it.
+/// `main` returns an error.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -36,7 +36,10 @@ pub enum Error {
     /// Lending a buffer.
     #[error(transparent)]
     Arena(#[from] ArenaError),
-    /// Something of a service, such as a call: [`service`](Self::service) finds out what.
+    /// A task.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// An error of a service, such as a call: [`service`](Self::service) finds out which.
     #[error("{0}")]
     Service(Box<dyn ServiceError>),
     /// An error of the program itself.
@@ -46,11 +49,15 @@ pub enum Error {
 
 /// An error of a service that is built on this crate.
 pub trait ServiceError: std::error::Error + Send + Sync + 'static {
-    /// The largest thing it affects.
-    fn scope(&self) -> Scope;
+    /// The largest thing it affects: the peer that was lost, or this message only.
+    fn scope(&self) -> Scope {
+        self.lost().map_or(Scope::Message, |_| Scope::Peer)
+    }
 
     /// The process whose loss caused it.
-    fn lost(&self) -> Option<Rank>;
+    fn lost(&self) -> Option<Rank> {
+        None
+    }
 
     /// The error itself, to find out which it is.
     fn as_any(&self) -> &(dyn core::any::Any + Send + Sync);
@@ -131,6 +138,20 @@ impl Error {
     }
 }
 
+/// Why a task on the workers of this process has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TaskError {
+    /// It panicked, and said this.
+    #[error("the task panicked: {0}")]
+    Panicked(String),
+    /// The process left its job before the task ended.
+    #[error(
+        "the task was dropped before it ended, because this process left its job; keep a `Deck` until all tasks are joined"
+    )]
+    Dropped,
+}
+
 /// A process that is no longer there, and how it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone {
@@ -143,7 +164,7 @@ pub struct Gone {
 /// How a process went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
-    /// It left the job in order.
+    /// It left the job in an orderly way.
     Left,
     /// It died: killed, crashed, or ended without leaving.
     Died,
@@ -191,7 +212,7 @@ impl Gone {
         self.how
     }
 
-    /// The signal that killed it, if that is known: the launcher says so of processes of other hosts.
+    /// The signal that killed it, if that is known: the launcher tells it for processes of other hosts.
     ///
     /// ```
     /// # fn report(gone: &mizzen::Gone) {
@@ -208,7 +229,7 @@ impl Gone {
         }
     }
 
-    /// Whether it went otherwise than by leaving in order.
+    /// Whether it went in any other way than by leaving.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         self.how != Departure::Left
@@ -329,16 +350,19 @@ fn too_small(size: u32, needed: u32, launched: bool) -> String {
     }
 }
 
-/// Why a mailbox could not be made.
+/// Why a mailbox or its descriptor could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MailboxError {
-    /// The process has as many mailboxes as it may.
+    /// The process has no room for another mailbox.
     #[error("this process has {limit} mailboxes, and may not have more; drop some")]
     TooMany {
         /// The limit.
         limit: usize,
     },
+    /// The system has no descriptor for it, or no thread that makes it readable.
+    #[error("the mailbox has no descriptor: {0}; are too many files open?")]
+    Descriptor(#[source] std::io::Error),
 }
 
 /// Why a name could not be bound.
@@ -355,7 +379,7 @@ pub enum BindError {
         /// Whose mailbox has it.
         owner: Rank,
     },
-    /// The name is not one.
+    /// The name is not valid.
     #[error("{name:?} is not a name: {cause}")]
     Invalid {
         /// The name.
@@ -400,7 +424,7 @@ pub enum FetchError {
         /// Bound names that look like it, as far as this process knows any: those that it keeps, bound or fetched.
         near: Vec<String>,
     },
-    /// The name is not one.
+    /// The name is not valid.
     #[error("{name:?} is not a name: {cause}")]
     Invalid {
         /// The name.
@@ -479,7 +503,7 @@ pub enum PostError {
         /// Whose mailbox it was.
         rank: Rank,
     },
-    /// There is no way to the process.
+    /// The process cannot be reached.
     #[error("message not posted: {0}")]
     Unreachable(ReachError),
     /// The receiver did not make room in time.
@@ -496,7 +520,7 @@ pub enum PostError {
         /// Whose mailbox it is.
         rank: Rank,
     },
-    /// A lent buffer of the message was posted before.
+    /// A lent buffer of the message has been posted before.
     #[error("a lent buffer of this message was given away before; it cannot be sent twice")]
     LentTwice,
     /// A lent buffer of the message was made by another process of a local job.
@@ -505,13 +529,13 @@ pub enum PostError {
     /// The message is too long, or there is no memory for it.
     #[error("message not posted: {0}")]
     Memory(#[from] ArenaError),
-    /// A serde value refused to be serialised.
+    /// A serde value could not be serialised.
     #[error("the value cannot be packed: {0}")]
     Encode(String),
 }
 
 impl PostError {
-    /// The value refused to be serialised.
+    /// The value could not be serialised.
     #[must_use]
     pub fn encode(error: postcard::Error) -> Self {
         Self::Encode(error.to_string())
@@ -531,12 +555,12 @@ impl From<ReachError> for PostError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RetrieveError {
-    /// A process that had sent to this mailbox died, or one on which it depends died or left. All that it sent before was
-    /// retrieved. This is said once for each process; retrieving goes on with the others.
+    /// A process that had sent to this mailbox died, or one on which it depends died or left. All that it sent before has been
+    /// retrieved. This error comes once for each process; retrieving goes on with the others.
     #[error("{0}; everything it sent to this mailbox before was retrieved")]
     PeerGone(Gone),
     /// Nobody can send to this mailbox any more: every other process of the job has ended, all that they sent was retrieved,
-    /// and the program has no other thread here. Said only by waits without a deadline, and only when it is certain.
+    /// and the program has no other thread here. Only waits without a deadline end in this way, and only when it is certain.
     #[error("nobody is left who could send to this mailbox: {}", nobody(gone, *.others))]
     NobodyLeft {
         /// Those who are gone; the first few of many.
@@ -544,6 +568,28 @@ pub enum RetrieveError {
         /// How many there were.
         others: u32,
     },
+    /// In `mizzen::local`, where a test must not hang: every other rank has ended, and nothing came for long. Other threads of the
+    /// test could still have sent something.
+    #[error(
+        "nothing came to this mailbox for {waited:.0?}, and all {others} other ranks have ended; a test waits no longer, so if one of its own threads sends later, retrieve with a time-out"
+    )]
+    NobodyCame {
+        /// How long we waited.
+        waited: Duration,
+        /// How many other ranks there were.
+        others: u32,
+    },
+    /// The job has no such rank, so that no message of it can come.
+    #[error("the job has no rank {rank}, only ranks 0 to {}", .size - 1)]
+    NoSuchRank {
+        /// Which was asked for.
+        rank: Rank,
+        /// How many there are.
+        size: u32,
+    },
+    /// These mailboxes cannot be waited for at once.
+    #[error("several mailboxes cannot be waited for at once: {0}")]
+    Selection(&'static str),
     /// Nothing came in time.
     #[error("no message came within {waited:.1?}")]
     TimedOut {
@@ -606,7 +652,7 @@ pub enum UnpackError {
         "the piece is plain data (sent with `send`, or packed with `pack_safer` and its kin); receive it with `receive::<T>` or `receive_vec::<T>`, or unpack it with `unpack_express`, not as a serde value"
     )]
     NotAValue,
-    /// The piece was sent as other numbers than it was asked for. Only between debug builds.
+    /// The piece holds other numbers than were asked for. Only debug builds notice.
     #[error(
         "the piece was sent as {sent} and asked for as {asked}; ask for the type that was sent (only debug builds notice this)"
     )]
@@ -637,7 +683,12 @@ pub enum UnpackError {
     /// Cheaper pieces wait for `finish`.
     #[error("cheaper pieces wait for `finish`")]
     Pending,
-    /// The sender waited no longer and took the message back before its long pieces were asked for.
+    /// What was unpacked of so long a message is gone.
+    #[error(
+        "the message is longer than its sender may have unread, so what was unpacked of it is gone; unpack it once, or keep what you need"
+    )]
+    Spent,
+    /// The sender stopped waiting and took the message back before its long pieces were asked for.
     #[error("the sender took the message back before the rest of it was asked for")]
     Retracted,
     /// The sender was lost before all of the message came.

@@ -10,7 +10,7 @@ use mizzen_lane::{Producer, Region, Returns, Ring, SHORT_MAX, Shape, SharedProdu
 use crate::bells::BELL_BYTES;
 use crate::delivery::LaneIn;
 use crate::endpoint::Endpoint;
-use crate::error::{Departure, RetrieveError, UnpackError};
+use crate::error::{Departure, Result, UnpackError};
 use crate::host::{self, Alone};
 use crate::incoming::Incoming;
 use crate::link::{MemoryLink, Parts};
@@ -33,7 +33,7 @@ pub fn packet(bytes: &[u8]) {
 
 /// Memory that the hostile peer writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum SharedMemory {
     /// The lane that all its threads share.
     SharedLane,
     /// The lane of one of its senders.
@@ -129,12 +129,12 @@ impl Victim {
     }
 
     /// The peer writes into memory of its own, as far as there is any.
-    pub fn write(&self, place: Place, offset: usize, bytes: &[u8]) {
+    pub fn write(&self, place: SharedMemory, offset: usize, bytes: &[u8]) {
         let region = match place {
-            Place::SharedLane => &self.shared_memory,
-            Place::SenderLane => &self.sender_memory,
-            Place::Slab(number) => &self.slabs[number % self.slabs.len()],
-            Place::Watches => &self.watches,
+            SharedMemory::SharedLane => &self.shared_memory,
+            SharedMemory::SenderLane => &self.sender_memory,
+            SharedMemory::Slab(number) => &self.slabs[number % self.slabs.len()],
+            SharedMemory::Watches => &self.watches,
         };
         let offset = offset % region.len();
         let len = bytes.len().min(region.len() - offset);
@@ -143,9 +143,9 @@ impl Victim {
     }
 
     /// The peer posts: to the mailbox, or to another on the shared lane. `false`: the lane is full.
-    pub fn post(&mut self, lane: Place, tag: u16, to: Option<u64>, bytes: &[u8]) -> bool {
+    pub fn post(&mut self, lane: SharedMemory, tag: u16, to: Option<u64>, bytes: &[u8]) -> bool {
         let to = to.unwrap_or(self.id);
-        if lane == Place::SharedLane {
+        if lane == SharedMemory::SharedLane {
             let posted = if bytes.len() <= SharedProducer::SHORT_MAX {
                 self.shared.try_short(tag, to, bytes).map(drop)
             } else {
@@ -186,7 +186,7 @@ impl Victim {
     /// # Errors
     ///
     /// As [`Mailbox::try_retrieve`].
-    pub fn next<'m>(&self) -> Result<Option<Incoming<'m>>, RetrieveError> {
+    pub fn next<'m>(&self) -> Result<Option<Incoming<'m>>> {
         self.mailbox.try_retrieve()
     }
 

@@ -1,14 +1,15 @@
 //! The core of Mizzen: mailboxes, messages, links through memory and over networks, waiting, workers.
 //!
-//! Programs use the crate `mizzen`, which shows these types again beside its services. A service of one's own is built
-//! from what this crate exports: [`Endpoint`] is a process's place in its job, [`Mailbox`] and [`MailboxRef`] carry its
+//! Programs use the crate `mizzen`, which re-exports these types beside its services. A new service is built from what
+//! this crate exports: [`Endpoint`] is a process's place in its job, [`Mailbox`] and [`MailboxRef`] carry its
 //! messages, and [`service`] holds what lets it work on the process's workers and take messages unopened.
 //!
-//! The modules have an order, and look down only: `ci/layers.order` says which.
+//! The modules are in an order, and each uses only those below it: see `ci/layers.order`.
 
 mod address;
 mod bells;
 mod blocking;
+mod counters;
 #[cfg(not(feature = "crash-points"))]
 mod crash;
 #[cfg(feature = "crash-points")]
@@ -26,6 +27,8 @@ mod link;
 mod links;
 mod local;
 mod lock;
+#[doc(hidden)]
+pub mod log;
 mod mailbox;
 mod mailboxes;
 mod memory;
@@ -50,25 +53,27 @@ mod stream;
 mod testing;
 mod threads;
 mod together;
+mod values;
 #[doc(hidden)]
 pub mod wait;
 mod workers;
 
 pub use address::MailboxRef;
+pub use counters::CounterRow;
 pub use endpoint::{Endpoint, WeakEndpoint};
 pub use error::{
     ArenaError, BindError, Departure, Error, FetchError, Gone, JoinError, MailboxError, PostError,
-    ReachError, Result, RetrieveError, Scope as ErrorScope, ServiceError, UnpackError,
+    ReachError, Result, RetrieveError, Scope as ErrorScope, ServiceError, TaskError, UnpackError,
 };
 pub use incoming::Incoming;
 pub use local::local;
 #[doc(hidden)]
 pub use local::local_over_tcp;
-pub use mailbox::Mailbox;
+pub use mailbox::{Descriptor, Mailbox, Select, select};
 pub use memory::{Borrowed, Lent};
 pub use message::{Later, Message};
-pub use plain::Plain;
-pub use rank::{Incarnation, ProcessId, Rank};
+pub use plain::{Plain, PlainBytes};
+pub use rank::{Incarnation, ProcessId, Rank, Ranks};
 pub use scope::{Pending, Scope};
 pub use semaphore::Semaphore;
 pub use sender::Sender;

@@ -1,17 +1,17 @@
 //! The links of a process through memory, and the arena whose blocks go over them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::task::Waker;
 use std::time::Duration;
-
-use mizzen_lane::{Region, Returns};
 
 use crate::error::ArenaError;
 use crate::link::MemoryLink;
-use crate::memory::{Arena, Lent, LentBytes, Purpose};
+use crate::lock::lock;
+use crate::memory::{Arena, Block, Lent, Purpose};
 use crate::plain::Plain;
 use crate::progress::Progress;
-use crate::wait::{Crowd, Patience, Step, Until, spin};
+use crate::wait::{Contention, Patience, Step, Until, spin};
 
 /// How long a thread that waits for memory sleeps at most before it looks again.
 const MEMORY_NAP: Duration = Duration::from_millis(1);
@@ -31,8 +31,8 @@ pub(crate) struct Links {
     pub(crate) arena: Arc<Arena>,
     all: RwLock<Vec<Arc<MemoryLink>>>,
     changed: AtomicU64,
-    /// Where buffers come back that a network filled here and a thread of ours reads.
-    own_returns: OnceLock<Returns>,
+    /// Tasks that found no memory for a long message, and ask again soon.
+    posters: Mutex<Vec<Waker>>,
 }
 
 impl Links {
@@ -41,8 +41,18 @@ impl Links {
             arena: Arc::new(arena),
             all: RwLock::default(),
             changed: AtomicU64::new(0),
-            own_returns: OnceLock::new(),
+            posters: Mutex::default(),
         }
+    }
+
+    /// A task found no memory: it is woken soon, to ask again. The caller rings the reactor.
+    pub(crate) fn ask_again(&self, waker: &Waker) {
+        lock(&self.posters).push(waker.clone());
+    }
+
+    /// The tasks that shall ask again.
+    pub(crate) fn take_posters(&self) -> Vec<Waker> {
+        core::mem::take(&mut lock(&self.posters))
     }
 
     /// The links whose lanes are to be drained, and a number that changes with them.
@@ -82,9 +92,9 @@ impl Links {
         len: usize,
         purpose: Purpose,
         until: Until,
-    ) -> Result<LentBytes, ArenaError> {
-        let crowd = Crowd::default();
-        let mut patience = Patience::until(until.deadline(), &crowd);
+    ) -> Result<Block, ArenaError> {
+        let contention = Contention::default();
+        let mut patience = Patience::until(until.deadline(), &contention);
         loop {
             if let Some(block) = self.try_take_block(len, purpose)? {
                 return Ok(block);
@@ -104,30 +114,23 @@ impl Links {
         &self,
         len: usize,
         purpose: Purpose,
-    ) -> Result<Option<LentBytes>, ArenaError> {
-        let mut taken = self.arena.take(len, purpose)?;
-        if taken.is_none() {
-            self.close_idle_streams();
-            taken = self.arena.take(len, purpose)?;
-        }
+    ) -> Result<Option<Block>, ArenaError> {
+        let taken = Block::take(&self.arena, len, purpose)?;
         if self.arena.has_dropped() {
             self.hide_dropped_slabs();
         }
-        Ok(taken.map(|held| LentBytes::new(Arc::clone(&self.arena), held, len)))
+        Ok(taken)
     }
 
-    /// Waits a little for receivers to give memory back, each time longer.
-    pub(crate) fn wait_for_memory(&self, progress: &dyn Progress, nap: &mut Duration) {
-        self.close_idle_streams();
-        progress.pump_all();
-        std::thread::sleep(*nap);
-        *nap = (*nap * 2).min(MEMORY_NAP);
-    }
-
-    /// Chunks that wait for the next long message to somebody are free.
-    fn close_idle_streams(&self) {
-        for link in self.all().1 {
-            link.close_streams();
+    /// Gives back what receivers have read of long messages, if the arena has grown for it.
+    pub(crate) fn tidy(&self) {
+        if self.arena.has_excess() {
+            for link in self.all().1 {
+                link.borrower.trim();
+            }
+        }
+        if self.arena.has_dropped() {
+            self.hide_dropped_slabs();
         }
     }
 
@@ -154,15 +157,5 @@ impl Links {
         }
         self.take_block(progress, bytes, Purpose::Lend, until)
             .map(Lent::new)
-    }
-
-    /// The table in which this process gives back buffers to itself.
-    pub(crate) fn own_returns(&self) -> &Returns {
-        self.own_returns.get_or_init(|| {
-            Returns::new(
-                Region::heap(Returns::bytes(Arena::MAX_BLOCKS)),
-                Arena::MAX_BLOCKS,
-            )
-        })
     }
 }

@@ -1,4 +1,4 @@
-//! A whole job inside one OS process: ranks are threads, so that a parallel program is tested under `cargo test`.
+//! A whole job inside one OS process: ranks are threads, so that a parallel program can be tested under `cargo test`.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -38,6 +38,7 @@ use crate::together::link_together;
 /// If a rank panics, or if `size` is 0.
 pub fn local<T: Send>(size: u32, body: impl Fn(Endpoint) -> Result<T> + Sync) -> Result<Vec<T>> {
     assert!(size > 0, "a job has at least one rank");
+    crate::log::show_if_asked();
     let universe = Arc::new(Universe {
         places: RwLock::default(),
     });
@@ -72,6 +73,7 @@ pub fn local_over_tcp<T: Send>(
     body: impl Fn(Endpoint) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     assert!(size > 0, "a job has at least one rank");
+    crate::log::show_if_asked();
     let locators = Arc::new(OnceLock::new());
     let authority = Authority::new(CLUSTER, JOB).map_err(no_identity)?;
     let (mut decks, mut places, mut all) = (Vec::new(), Vec::new(), Vec::new());
@@ -240,17 +242,21 @@ impl Neighbours for Local {
         true
     }
 
+    fn longest_lonely_wait(&self) -> Option<Duration> {
+        Some(LONELY)
+    }
+
     fn others_are_gone(&self, process: &Process) -> bool {
         process.others().all(|rank| {
             let place = self.0.place(rank);
             place.is_none_or(|other| other.has_left())
         })
     }
-
-    fn remark(&self, me: ProcessId, text: String) {
-        say(me, &text);
-    }
 }
+
+/// How long a rank of a test waits for a message when all others have returned. The harness has threads of its own, so it is
+/// never certain that nobody can send any more.
+const LONELY: Duration = Duration::from_secs(20);
 
 /// Ranks of the same OS process that reach each other through a network: where each of them listens.
 struct Networked(Arc<OnceLock<Vec<String>>>);
@@ -287,19 +293,14 @@ impl Neighbours for Networked {
         true
     }
 
+    fn longest_lonely_wait(&self) -> Option<Duration> {
+        Some(LONELY)
+    }
+
     fn others_are_gone(&self, process: &Process) -> bool {
         process.others().all(|rank| {
             let gone = process.peers.last_gone(rank);
             gone.is_some_and(|gone| gone.how() == Departure::Left)
         })
     }
-
-    fn remark(&self, me: ProcessId, text: String) {
-        say(me, &text);
-    }
-}
-
-/// Without a launcher, standard error is where a program under test says that it stands still.
-fn say(me: ProcessId, text: &str) {
-    eprintln!("mizzen: rank {me} {text}.");
 }

@@ -1,11 +1,11 @@
-//! Locks that a panic does not take away.
+//! Locks that survive a panic.
 //!
-//! What our locks protect is whole between any two statements, so a thread that panicked with one has broken nothing: the
-//! poison is ignored, and the panic stays the affair of its thread.
+//! What our locks protect is consistent between any two statements, so a thread that panicked while it held one has broken
+//! nothing: the poison is ignored, and the panic concerns only its thread.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use crate::blocking::without_place;
+use crate::blocking::block_in_place;
 
 /// Takes a lock.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -21,7 +21,7 @@ pub fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Takes a lock for which others may wait for long, because they post with it. A worker gives its place away meanwhile.
+/// Takes a lock that others may hold for long, because they post while they hold it. A worker gives its place away meanwhile.
 pub fn lock_patiently<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    try_lock(mutex).unwrap_or_else(|| without_place(|| lock(mutex)))
+    try_lock(mutex).unwrap_or_else(|| block_in_place(|| lock(mutex)))
 }

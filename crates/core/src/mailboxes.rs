@@ -10,7 +10,7 @@ use crate::bells::Bells;
 use crate::delivery::Core;
 use crate::error::{Gone, MailboxError};
 use crate::memory::{Memory, Shared};
-use crate::rank::{MAX_MAILBOXES, MailboxId, WATCH_BYTES, mailbox_id, slot_of};
+use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, WATCH_BYTES, mailbox_id, slot_of};
 
 /// All mailboxes of one process.
 #[derive(Debug)]
@@ -109,6 +109,7 @@ impl Mailboxes {
     /// Wakes the owner of a mailbox after something was put there.
     pub(crate) fn wake(&self, core: &Core) {
         if let Call::Bell(number) = call_after_publish(&core.watch) {
+            core.counts.wakes.add(1);
             self.bells.ring(number);
         }
     }
@@ -123,8 +124,15 @@ impl Mailboxes {
     pub(crate) fn fail(&self, gone: Gone) {
         let _ = self.failure.set(gone);
         for core in self.all() {
+            // Who was told before looks again: now it is the end of everybody's waiting.
+            core.look();
             self.tell_gone(&core, gone);
         }
+    }
+
+    /// The process because of which the job fails, if it does.
+    pub(crate) fn failed(&self) -> Option<ProcessId> {
+        self.failure.get().map(Gone::process)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Table> {

@@ -8,7 +8,7 @@ use mizzen_proto::id::RequestId;
 use mizzen_proto::names::{Directory, DirectoryLimits, NameCache, Reply, shard_of};
 use mizzen_proto::wire::{Frame, Keep, Name, NameFrame, NameRefusal};
 
-use crate::blocking::without_place;
+use crate::blocking::block_in_place;
 use crate::error::{BindError, FetchError, Gone, ReachError};
 use crate::lock::lock;
 use crate::near::near;
@@ -479,7 +479,7 @@ impl Names {
             }
             let nap = left.unwrap_or(REMARK_AFTER).min(REMARK_AFTER);
             let wait = || self.answered.wait_timeout(questions, nap);
-            questions = without_place(wait)
+            questions = block_in_place(wait)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }

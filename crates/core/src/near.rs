@@ -1,4 +1,4 @@
-//! Names that somebody may have meant who wrote another.
+//! Names that may have been meant by a misspelt one.
 
 /// How many suggestions are made.
 const SUGGESTED: usize = 3;

@@ -44,7 +44,7 @@ impl Path {
     /// Whether the peer is gone.
     pub(crate) fn is_ended(&self) -> bool {
         match self {
-            Self::Memory(link) => link.is_ended(),
+            Self::Memory(link) => link.fate.is_ended(),
             Self::Net(link) => link.is_ended(),
         }
     }
@@ -149,6 +149,19 @@ impl Peers {
             .known(rank)
             .is_some_and(|path| path.peer().incarnation > gone.process().incarnation);
         (!alive).then_some(gone)
+    }
+
+    /// How the latest life of a rank that is over went, whether or not there is another one.
+    pub(crate) fn latest_gone(&self, rank: Rank) -> Option<Gone> {
+        self.lock_gone().get(&rank).copied()
+    }
+
+    /// The life of a rank whose messages a network may still bring, even if somebody else has told of its end.
+    pub(crate) fn on_network(&self, rank: Rank) -> Option<ProcessId> {
+        match self.known(rank)? {
+            Path::Net(link) if !link.is_ended() => Some(link.peer),
+            _ => None,
+        }
     }
 
     /// Whether no life of a rank is known to be there, or to come.

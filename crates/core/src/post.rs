@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mizzen_lane::{Producer, Refused, SHORT_MAX, SharedProducer, Watch};
-use zerocopy::IntoBytes;
+use mizzen_lane::{Refused, SharedProducer, Watch};
 
+use crate::bells::REACTOR_BELL;
 use crate::error::PostError;
-use crate::link::{MemoryLink, Route};
+use crate::link::{LaneBehind, LaneOut, MemoryLink, Route, SENDER_LANE, WINDOW, Waiting, try_send};
 use crate::links::WithLinks;
-use crate::memory::{Arena, Lent, LentBytes, LoanTicket, Purpose};
+use crate::memory::{Arena, Block, Lent, LoanTicket, Purpose};
 use crate::message::{Encoded, Flags, Message};
 use crate::plain::Plain;
-use crate::wait::{Crowd, Patience, Step, Until, spin};
+use crate::wait::{Contention, Patience, Step, Until, spin};
 
 /// How long a poster sleeps between looks at a full lane: the receiver does not know who waits for a shared lane.
 const FULL_NAP: Duration = Duration::from_millis(1);
@@ -27,7 +27,7 @@ impl MemoryLink {
     pub(crate) fn post(
         &self,
         around: &dyn WithLinks,
-        route: &Route,
+        route: &Arc<Route>,
         message: &impl Encoded,
         until: Until,
     ) -> Result<(), PostError> {
@@ -45,94 +45,118 @@ impl MemoryLink {
     fn post_copied(
         &self,
         around: &dyn WithLinks,
-        route: &Route,
+        route: &Arc<Route>,
         message: &impl Encoded,
         until: Until,
     ) -> Result<(), PostError> {
         self.check(&route.watch)?;
-        if !take_credit(route) {
-            self.wait(around, until, || take_credit(route), || route.is_closed())?;
-        }
-        let flags = message.flags();
-        let attempt = || {
-            let short = message.with_short(SharedProducer::SHORT_MAX, |bytes| {
-                self.lane.try_short(flags.0, route.mailbox.0, bytes)
-            });
-            short.unwrap_or_else(|| self.lane.try_eager(flags.0, route.mailbox.0, message))
-        };
-        let published = match attempt() {
-            Ok(published) => published,
-            Err(_) => {
-                let mut outcome = Err(Refused::Full);
-                let mut tries = 0u32;
-                let waited = self.wait(
-                    around,
-                    until,
-                    || {
-                        tries += 1;
-                        if tries % REMIND_EVERY == 0 {
-                            self.channel.remind();
-                        }
-                        outcome = attempt();
-                        !matches!(outcome, Err(Refused::Full))
-                    },
-                    || route.is_closed(),
-                );
-                match (waited, outcome) {
-                    (Ok(()), Ok(published)) => published,
-                    (Err(error), _) => {
-                        route.credits.fetch_add(1, Ordering::Relaxed);
-                        return Err(error);
-                    }
-                    (Ok(()), Err(_)) => {
-                        self.cut_off();
-                        return Err(self.gone_or_died());
-                    }
-                }
-            }
-        };
-        self.call(&route.watch);
-        self.call_following(published);
-        Ok(())
-    }
-
-    /// Waits until `attempt` succeeds, draining our own lanes meanwhile: the peer may wait for us.
-    fn wait(
-        &self,
-        around: &dyn WithLinks,
-        until: Until,
-        mut attempt: impl FnMut() -> bool,
-        closed: impl Fn() -> bool,
-    ) -> Result<(), PostError> {
-        let rank = self.peer.rank;
-        let crowd = Crowd::default();
-        let mut patience = Patience::until(until.deadline(), &crowd);
-        let mut next_nap = FIRST_NAP;
-        loop {
-            around.pump_all();
-            if attempt() {
+        let paid = take_credit(route);
+        if paid {
+            if let Ok(published) = self.attempt(route, message) {
+                self.call(&route.watch);
+                self.call_following(published);
                 return Ok(());
             }
-            if self.is_ended() {
+        }
+        self.post_slowly(around, route, message, until, paid)
+    }
+
+    /// Waits for a credit, if none was `paid` yet, and for room in the lane, draining our own lanes meanwhile: the peer may wait
+    /// for us. Who would have to sleep leaves the message behind, if it may.
+    #[cold]
+    fn post_slowly(
+        &self,
+        around: &dyn WithLinks,
+        route: &Arc<Route>,
+        message: &impl Encoded,
+        until: Until,
+        mut paid: bool,
+    ) -> Result<(), PostError> {
+        let counts = &self.counts;
+        let counter = if paid {
+            &counts.lane_full
+        } else {
+            &counts.credits_exhausted
+        };
+        counter.add(1);
+        let contention = Contention::default();
+        let mut patience = Patience::until(until.deadline(), &contention);
+        let mut naps = Naps::default();
+        let unpaid = |paid: bool, error| {
+            route.add_credits(u32::from(paid), WINDOW);
+            Err(error)
+        };
+        let rank = self.peer.rank;
+        loop {
+            around.pump_all();
+            paid = paid || take_credit(route);
+            match paid.then(|| self.attempt(route, message)) {
+                Some(Ok(published)) => {
+                    self.call(&route.watch);
+                    self.call_following(published);
+                    return Ok(());
+                }
+                None | Some(Err(Refused::Full)) => (),
+                Some(Err(_)) => {
+                    self.cut_off();
+                    return Err(self.gone_or_died());
+                }
+            }
+            if self.fate.is_ended() {
                 return Err(self.gone_or_died());
             }
-            if closed() {
-                return Err(PostError::Closed { rank });
-            }
-            if let Until::Now = until {
-                return Err(PostError::Busy { rank });
+            if route.is_closed() {
+                return unpaid(paid, PostError::Closed { rank });
             }
             spin(patience.quick_looks(), || false);
-            match patience.step() {
+            let step = match until {
+                Until::Now => Step::Sleep(Duration::ZERO),
+                // Behind what waits already, there is nothing to wait for.
+                _ if !paid && self.is_behind(route) => Step::Sleep(FULL_NAP),
+                _ => patience.step(),
+            };
+            match step {
                 Step::Again => (),
+                Step::Sleep(_) if self.leave(around, route, message, paid) => return Ok(()),
+                Step::Sleep(_) if matches!(until, Until::Now) => {
+                    return unpaid(paid, PostError::Busy { rank });
+                }
+                Step::Sleep(_) if patience.is_over() => {
+                    return unpaid(paid, PostError::TimedOut { rank });
+                }
                 Step::Sleep(nap) => {
                     self.remark_full(around, &mut patience);
-                    std::thread::sleep(nap.min(next_nap));
-                    next_nap = (next_nap * 2).min(FULL_NAP);
+                    self.counts.sleeps.add(1);
+                    if naps.sleep(nap) {
+                        self.channel.remind();
+                    }
                 }
-                Step::Expired(_) => return Err(PostError::TimedOut { rank }),
+                Step::Expired(_) => return unpaid(paid, PostError::TimedOut { rank }),
             }
         }
+    }
+
+    /// Leaves a message behind. `false`: it may not be.
+    fn leave(
+        &self,
+        around: &dyn WithLinks,
+        route: &Arc<Route>,
+        message: &impl Encoded,
+        paid: bool,
+    ) -> bool {
+        if !around.can_move_on_later() {
+            return false;
+        }
+        let left = self.leave_behind(route, message, paid.into());
+        if left == Some(true) {
+            around.bells().ring(REACTOR_BELL);
+        }
+        if left.is_some() && self.fate.is_ended() {
+            // Whoever ended the link may have been here before us.
+            self.move_on();
+            self.take_back_unheard(&around.links().arena);
+        }
+        left.is_some()
     }
 
     fn remark_full(&self, around: &dyn WithLinks, patience: &mut Patience<'_>) {
@@ -145,8 +169,8 @@ impl MemoryLink {
         }
     }
 
-    /// Passes on a long message by a ticket: while it is copied into the arena, or, if there is a deadline or if it refers to
-    /// lent buffers, when it has been.
+    /// Passes on a long message by a ticket: while it is copied into the arena, or, if it refers to lent buffers, when it has
+    /// been.
     pub(crate) fn post_long(
         &self,
         around: &dyn WithLinks,
@@ -154,10 +178,8 @@ impl MemoryLink {
         until: Until,
         post: impl FnOnce(&[u8], Flags) -> Result<(), PostError>,
     ) -> Result<(), PostError> {
-        if let Until::Forever = until {
-            if !message.flags().has(Flags::LENT) {
-                return self.stream(around, message, |ticket| post(ticket, Flags::STREAM));
-            }
+        if !message.flags().has(Flags::LENT) {
+            return self.stream(around, message, until, |ticket| post(ticket, Flags::STREAM));
         }
         let links = around.links();
         let mut block = links.take_block(
@@ -168,17 +190,10 @@ impl MemoryLink {
         )?;
         block.fill(message);
         self.show_slab(&links.arena, block.slab())?;
-        post(block.ticket().as_bytes(), Flags::LONG)?;
-        block.hand_over(self.peer, self.their_returns.clone());
-        self.reclaim_late(&links.arena);
+        post(&block.ticket().to_bytes(), Flags::LONG)?;
+        self.counts.note_long(message.len());
+        self.give(&links.arena, block);
         Ok(())
-    }
-
-    /// What was handed over to a process that had died meanwhile is ours again.
-    pub(crate) fn reclaim_late(&self, arena: &Arena) {
-        if self.is_reclaimed() {
-            arena.reclaim(self.peer);
-        }
     }
 
     /// Prepares the lent pieces of a message for this peer.
@@ -204,7 +219,7 @@ impl MemoryLink {
         Ok(buffer.bytes().ticket())
     }
 
-    fn show_bytes(&self, arena: &Arc<Arena>, buffer: &LentBytes) -> Result<(), PostError> {
+    fn show_bytes(&self, arena: &Arc<Arena>, buffer: &Block) -> Result<(), PostError> {
         if !buffer.is_of(arena) {
             return Err(PostError::LentByAnother);
         }
@@ -212,38 +227,35 @@ impl MemoryLink {
     }
 
     /// Gives away a lent buffer that was posted.
-    pub(crate) fn give(&self, arena: &Arc<Arena>, buffer: LentBytes) {
-        buffer.hand_over(self.peer, self.their_returns.clone());
-        self.reclaim_late(arena);
+    pub(crate) fn give(&self, arena: &Arc<Arena>, buffer: Block) {
+        self.borrower.hand_over(arena, buffer);
+        self.take_back_unheard(arena);
     }
 
     /// Gives away the lent pieces of a message that was posted.
     pub(crate) fn give_lent(&self, arena: &Arc<Arena>, message: &mut Message<'_>) {
         for buffer in message.lent_buffers() {
             if let Some(buffer) = buffer.take() {
-                buffer.hand_over(self.peer, self.their_returns.clone());
+                self.give(arena, buffer);
             }
         }
-        self.reclaim_late(arena);
     }
 
-    /// Sends over a lane of a sender's own.
-    #[inline]
+    /// Sends over a lane of a sender's own, as long as there is hope that room for it comes soon: `Busy` if not.
     pub(crate) fn send(
         &self,
         around: &dyn WithLinks,
-        lane: &mut Producer,
-        watch: &Watch,
+        lane: &mut LaneOut,
         message: &impl Encoded,
         until: Until,
     ) -> Result<(), PostError> {
-        match try_send(lane, message) {
+        match try_send(&mut lane.open.producer, message) {
             // It is posted, whether anybody will read it or not: what it lends is given back then.
             Ok(()) => {
-                let _ = self.call_quietly(watch);
+                let _ = self.call_quietly(&lane.watch);
                 Ok(())
             }
-            Err(refused) => self.send_slowly(around, lane, watch, message, until, refused),
+            Err(refused) => self.send_slowly(around, lane, message, until, refused),
         }
     }
 
@@ -251,8 +263,7 @@ impl MemoryLink {
     fn send_slowly(
         &self,
         around: &dyn WithLinks,
-        lane: &mut Producer,
-        watch: &Watch,
+        lane: &mut LaneOut,
         message: &impl Encoded,
         until: Until,
         refused: Refused,
@@ -260,11 +271,12 @@ impl MemoryLink {
         match refused {
             Refused::TooLong => self.post_long(around, message, until, |bytes, kind| {
                 let flags = message.flags().with(kind);
-                self.send(around, lane, watch, &Ticket { bytes, flags }, until)
+                self.send(around, lane, &Ticket { bytes, flags }, until)
             }),
             Refused::Full => {
-                self.wait_for_room(around, lane, watch, message, until)?;
-                self.call(watch);
+                self.counts.lane_full.add(1);
+                self.wait_for_room(around, lane, message, until)?;
+                self.call(&lane.watch);
                 Ok(())
             }
             Refused::Corrupt => {
@@ -274,22 +286,21 @@ impl MemoryLink {
         }
     }
 
+    /// Waits without sleeping.
     fn wait_for_room(
         &self,
         around: &dyn WithLinks,
-        lane: &mut Producer,
-        watch: &Watch,
+        lane: &mut LaneOut,
         message: &impl Encoded,
         until: Until,
     ) -> Result<(), PostError> {
-        let rank = self.peer.rank;
-        if let Until::Now = until {
-            return Err(PostError::Busy { rank });
-        }
-        let crowd = Crowd::default();
-        let mut patience = Patience::until(until.deadline(), &crowd);
+        let busy = PostError::Busy {
+            rank: self.peer.rank,
+        };
+        let contention = Contention::default();
+        let mut patience = Patience::until(until.deadline(), &contention);
         loop {
-            match try_send(lane, message) {
+            match try_send(&mut lane.open.producer, message) {
                 Ok(()) => return Ok(()),
                 Err(Refused::Full) => (),
                 Err(_) => {
@@ -297,38 +308,85 @@ impl MemoryLink {
                     return Err(self.gone_or_died());
                 }
             }
-            self.check(watch)?;
+            self.check(&lane.watch)?;
+            if let Until::Now = until {
+                return Err(busy);
+            }
             around.pump_all();
             spin(patience.quick_looks(), || false);
+            match patience.step() {
+                Step::Again => (),
+                Step::Sleep(_) | Step::Expired(_) => return Err(busy),
+            }
+        }
+    }
+
+    /// Posts behind what waits for room in a sender's lane, waiting until less than the allowance does.
+    pub(crate) fn post_behind(
+        &self,
+        around: &dyn WithLinks,
+        lane: &LaneBehind,
+        watch: &Watch,
+        message: &impl Encoded,
+        until: Until,
+    ) -> Result<(), PostError> {
+        if message.len() > SENDER_LANE.eager_max() {
+            return self.post_long(around, message, until, |bytes, kind| {
+                let flags = message.flags().with(kind);
+                self.post_behind(around, lane, watch, &Ticket { bytes, flags }, until)
+            });
+        }
+        let rank = self.peer.rank;
+        if !Waiting::may_wait(message.flags()) {
+            return Err(PostError::Busy { rank });
+        }
+        let contention = Contention::default();
+        let mut patience = Patience::until(until.deadline(), &contention);
+        let mut naps = Naps::default();
+        loop {
+            self.check(watch)?;
+            if self.leave_in_lane(lane, message) {
+                return Ok(());
+            }
+            if let Until::Now = until {
+                return Err(PostError::Busy { rank });
+            }
+            around.pump_all();
             match patience.step() {
                 Step::Again => (),
                 Step::Expired(_) => return Err(PostError::TimedOut { rank }),
                 Step::Sleep(nap) => {
                     self.remark_full(around, &mut patience);
-                    let room = lane.ring().room();
-                    let mut sent = false;
-                    let mut mine = 0;
-                    around.bells().sleep(
-                        // Our own lanes want draining meanwhile.
-                        nap.min(Duration::from_millis(20)),
-                        |bell| {
-                            mine = bell;
-                            self.add_sleeper(bell);
-                            room.wait(bell);
-                        },
-                        || {
-                            sent = try_send(lane, message).is_ok();
-                            sent || self.is_ended()
-                        },
-                        || room.stop_waiting(),
-                    );
-                    self.remove_sleeper(mine);
-                    if sent {
-                        return Ok(());
-                    }
+                    self.counts.sleeps.add(1);
+                    naps.sleep(nap);
                 }
             }
         }
+    }
+}
+
+/// The naps of one poster, each longer than the last.
+struct Naps {
+    next: Duration,
+    count: u32,
+}
+
+impl Default for Naps {
+    fn default() -> Self {
+        Self {
+            next: FIRST_NAP,
+            count: 0,
+        }
+    }
+}
+
+impl Naps {
+    /// Sleeps at most so long. Whether it is time to remind the receiver.
+    fn sleep(&mut self, most: Duration) -> bool {
+        std::thread::sleep(most.min(self.next));
+        self.next = (self.next * 2).min(FULL_NAP);
+        self.count += 1;
+        self.count % REMIND_EVERY == 0
     }
 }
 
@@ -351,15 +409,6 @@ impl mizzen_lane::Parts for Ticket<'_> {
 impl Encoded for Ticket<'_> {
     fn flags(&self) -> Flags {
         self.flags
-    }
-}
-
-#[inline]
-fn try_send(lane: &mut Producer, message: &impl Encoded) -> Result<(), Refused> {
-    let flags = message.flags();
-    match message.with_short(SHORT_MAX, |bytes| lane.try_short(flags.0, bytes)) {
-        Some(outcome) => outcome,
-        None => lane.try_eager(flags.0, 0, message),
     }
 }
 

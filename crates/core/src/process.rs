@@ -11,15 +11,19 @@ use core::fmt;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::time::Duration;
+use std::task::Waker;
+use std::time::{Duration, Instant};
 
+use mizzen_proto::boot;
 use mizzen_proto::wire::NameFrame;
 use mizzen_shm::SegmentError;
+use tracing::{Span, debug, warn};
 
-use crate::bells::Bells;
+use crate::bells::{Bells, REACTOR_BELL};
+use crate::counters::{Counted as _, CounterRow, Counters, Rows, by_object, summary};
 use crate::delivery::Core;
 use crate::error::{BindError, Departure, FetchError, Gone, ReachError};
-use crate::link::{MemoryLink, News};
+use crate::link::{MailboxNotice, MemoryLink};
 use crate::links::{Links, WithLinks};
 use crate::lock::lock;
 use crate::mailboxes::Mailboxes;
@@ -30,16 +34,23 @@ use crate::peers::{Path, Peers};
 use crate::progress::{Progress, Then};
 use crate::rank::{Address, FIRST_MAILBOX, Incarnation, MailboxId, ProcessId, Rank};
 use crate::reactor::Reactor;
-use crate::workers::Crew;
+use crate::wait::{Contention, Patience, Step};
+use crate::workers::Workers;
 
 /// How many processes that are gone are named one by one.
 const NAMED_GONE: usize = 8;
 /// How long a rank may take to answer when it is first reached.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a process that leaves sleeps between looks whether what it posted has gone.
+const FLUSH_NAP: Duration = Duration::from_micros(200);
+/// How long it waits for a reader that reads nothing at all.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process of the job, or a rank of a local one: the things it consists of.
 pub struct Process {
     weak: Weak<Self>,
+    /// What its events belong to.
+    pub(crate) span: Span,
     pub(crate) id: ProcessId,
     pub(crate) size: u32,
     pub(crate) host: String,
@@ -53,7 +64,7 @@ pub struct Process {
     pub(crate) neighbours: Box<dyn Neighbours>,
     reactor: Mutex<Option<Reactor>>,
     /// The workers, once there is something to do for them.
-    crew: OnceLock<Arc<Crew>>,
+    workers: OnceLock<Arc<Workers>>,
     /// Objects of the user that refer to this process.
     pub(crate) handles: AtomicUsize,
     has_left: AtomicBool,
@@ -61,6 +72,8 @@ pub struct Process {
     pub(crate) is_last: AtomicBool,
     /// Whether somebody owns the first mailbox.
     has_taken_first: AtomicBool,
+    /// The counted objects of services.
+    pub(crate) counters: Counters,
     /// Processes that left in order, and the mailboxes they had posted to: if they turn out to have failed, these are told.
     left: Mutex<HashMap<ProcessId, Vec<MailboxId>>>,
 }
@@ -89,8 +102,16 @@ pub(crate) trait Neighbours: Send + Sync {
     /// Whether no other process can send us anything any more.
     fn others_are_gone(&self, process: &Process) -> bool;
 
-    /// Has the user told something about this process, as far as anybody listens.
-    fn remark(&self, _me: ProcessId, _text: String) {}
+    /// How long a rank waits for a message when all others have ended, if not for ever.
+    fn longest_lonely_wait(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Has the launcher tell the user something about this process, if there is one.
+    fn remark(&self, _text: String) {}
+
+    /// Has the launcher show how far a map of this process is, if there is one.
+    fn tell_progress(&self, _progress: boot::Progress) {}
 }
 
 impl Process {
@@ -108,6 +129,8 @@ impl Process {
         debug_assert!(first.is_ok_and(|core| core.id == FIRST_MAILBOX));
         Ok(Arc::new_cyclic(|weak| Self {
             weak: weak.clone(),
+            // Of the highest level, so that every event says whose it is, at whatever level they are shown.
+            span: tracing::error_span!("process", rank = %id),
             id,
             size,
             host,
@@ -119,11 +142,12 @@ impl Process {
             names: Names::new(id, size),
             neighbours,
             reactor: Mutex::default(),
-            crew: OnceLock::new(),
+            workers: OnceLock::new(),
             handles: AtomicUsize::new(0),
             has_left: AtomicBool::new(false),
             is_last: AtomicBool::new(false),
             has_taken_first: AtomicBool::new(false),
+            counters: Counters::default(),
             left: Mutex::default(),
         }))
     }
@@ -181,7 +205,12 @@ impl Process {
 
     /// Binds `name` to one of our mailboxes.
     pub(crate) fn bind(&self, name: &str, address: Address) -> Result<(), BindError> {
-        self.names.bind(self, name, address)
+        let bound = self.names.bind(self, name, address);
+        match &bound {
+            Ok(()) => debug!(parent: &self.span, name, mailbox = %address, "name bound"),
+            Err(error) => debug!(parent: &self.span, name, %error, "name not bound"),
+        }
+        bound
     }
 
     /// Whether this process bound the name.
@@ -191,6 +220,7 @@ impl Process {
 
     /// Frees a name that means one of our mailboxes.
     pub(crate) fn unbind(&self, name: &str, address: Address) {
+        debug!(parent: &self.span, name, "name freed");
         self.names.unbind(self, name, address);
     }
 
@@ -220,6 +250,7 @@ impl Process {
 
     /// A rank was started again.
     pub(crate) fn peer_joined(&self, life: ProcessId) {
+        debug!(parent: &self.span, rank = %life, "rank started again");
         self.peers.note_joined(life);
         self.bind_again(life.rank);
     }
@@ -249,8 +280,8 @@ impl Process {
     pub(crate) fn close_mailbox(&self, mailbox: MailboxId) {
         for link in self.links.all().1 {
             let mut inbound = lock(&link.inbound);
-            if inbound.close_account(mailbox).is_some() {
-                link.tell(mailbox, News::CLOSED);
+            if inbound.close_account(mailbox, &link.counts) {
+                link.tell(mailbox, MailboxNotice::CLOSED);
             }
         }
         self.mailboxes.close(mailbox);
@@ -277,21 +308,27 @@ impl Process {
         if !link.claim_cleaning() {
             return;
         }
-        for bell in link.sleepers() {
-            self.bells.ring(bell);
-        }
+        let counts = || summary(&**link);
+        debug!(parent: &self.span, peer = %link.peer, ?how, counts = counts(), "link through memory ended");
         let mut posted_to = Vec::new();
         {
             let mut inbound = lock(&link.inbound);
             link.drain(&self.mailboxes, &mut inbound);
             posted_to.extend(inbound.accounts.keys().copied());
+            for (mailbox, account) in &inbound.accounts {
+                if let Some(core) = self.mailboxes.get(*mailbox) {
+                    core.counts.keep(Arc::clone(account));
+                }
+            }
         }
         self.links.remove(link);
-        link.close_streams();
+        // Whoever waits for room there need not any more.
+        link.move_on();
+        link.borrower.end();
+        link.take_back_unheard(&self.links.arena);
         // Who left, or is only a thread of ours, may still read what we lent it, and gives it back in time.
         if how == Departure::Died && link.channel.ends_with_its_process() {
-            link.note_reclaimed();
-            self.links.arena.reclaim(link.peer);
+            link.borrower.reclaim(&self.links.arena);
         }
         let gone = link.gone().unwrap_or(Gone::new(link.peer, how));
         self.tell_senders_gone(gone, posted_to);
@@ -299,8 +336,14 @@ impl Process {
     }
 
     /// Tells the mailboxes to which a process had posted that it failed. One that left in order may still turn out to have
-    /// failed, by its exit code.
+    /// failed, by its exit code; or it is known already, if its goodbye took longer than the launcher's word.
     fn tell_senders_gone(&self, gone: Gone, posted_to: Vec<MailboxId>) {
+        let failed = |known: &Gone| known.process() == gone.process() && known.is_failure();
+        let gone = self
+            .peers
+            .gone(gone.process())
+            .filter(failed)
+            .unwrap_or(gone);
         let mut left = lock(&self.left);
         let mut posted_to = posted_to;
         posted_to.extend(left.remove(&gone.process()).unwrap_or_default());
@@ -319,6 +362,7 @@ impl Process {
 
     /// The launcher says that a process failed.
     pub(crate) fn process_failed(&self, gone: Gone) {
+        debug!(parent: &self.span, %gone, "the launcher tells of a failure");
         self.tell_senders_gone(gone, Vec::new());
         self.peer_gone(gone);
     }
@@ -348,6 +392,7 @@ impl Process {
 
     /// The launcher says that no other process is left, and none will come.
     pub(crate) fn note_last(&self) {
+        debug!(parent: &self.span, "all other ranks have ended");
         self.is_last.store(true, Ordering::Release);
         // Their owners look whether anybody can still send to them.
         for core in self.mailboxes.all() {
@@ -369,6 +414,40 @@ impl Process {
         })
     }
 
+    /// The counters of a mailbox as text.
+    pub(crate) fn mailbox_summary(&self, core: &Core) -> String {
+        let mut retrieved = HashMap::new();
+        let links = self.links.all().1;
+        links
+            .iter()
+            .for_each(|link| link.add_retrieved(&mut retrieved));
+        let from_links = retrieved.get(&core.id).copied().unwrap_or(0);
+        let mut rows = Rows::default();
+        core.count(from_links, &mut rows);
+        rows.summary()
+    }
+
+    /// All counters: of the process itself, its links and mailboxes, and what services added.
+    pub(crate) fn counted(&self) -> Vec<CounterRow> {
+        let mut rows = Rows::default();
+        rows.object("process", &[("sleeps", self.bells.sleeps.get())]);
+        let links = self.links.all().1;
+        links.iter().for_each(|link| link.count(&mut rows));
+        if let Some(networks) = self.networks.get() {
+            networks.count(&mut rows);
+        }
+        let mut retrieved = HashMap::new();
+        links
+            .iter()
+            .for_each(|link| link.add_retrieved(&mut retrieved));
+        for core in self.mailboxes.all() {
+            let from_links = retrieved.get(&core.id).copied().unwrap_or(0);
+            core.count(from_links, &mut rows);
+        }
+        self.counters.count(&mut rows);
+        rows.into_rows()
+    }
+
     /// All other ranks of the job.
     pub(crate) fn others(&self) -> impl Iterator<Item = Rank> + use<> {
         let me = self.id.rank;
@@ -385,17 +464,63 @@ impl Process {
         Ok(())
     }
 
+    /// A task found no room, and nobody knows when there is some: it asks again soon.
+    pub(crate) fn ask_again(&self, waker: &Waker) {
+        if self.ensure_reactor().is_err() {
+            waker.wake_by_ref();
+            return;
+        }
+        self.links.ask_again(waker);
+        self.bells.ring(REACTOR_BELL);
+    }
+
     /// The workers of this process; they start when there is work.
-    pub(crate) fn crew(&self) -> &Arc<Crew> {
-        self.crew.get_or_init(|| {
+    pub(crate) fn workers(&self) -> &Arc<Workers> {
+        self.workers.get_or_init(|| {
             let progress: Weak<dyn Progress> = self.weak.clone();
             let (bells, links) = (Arc::clone(&self.bells), Arc::clone(&self.links));
             crate::workers::workers(progress, bells, links)
         })
     }
 
-    pub(crate) fn has_crew(&self, crew: &Arc<Crew>) -> bool {
-        self.crew.get().is_some_and(|ours| Arc::ptr_eq(ours, crew))
+    pub(crate) fn has_workers(&self, workers: &Arc<Workers>) -> bool {
+        self.workers
+            .get()
+            .is_some_and(|ours| Arc::ptr_eq(ours, workers))
+    }
+
+    /// Waits until what was posted is where its readers find it, as long as they read at all.
+    fn flush(&self) {
+        let contention = Contention::default();
+        let mut patience = Patience::until(None, &contention);
+        let waiting = || {
+            let near = self.links.all().1;
+            let near = near.iter().filter(|link| link.peer != self.id);
+            let near = near.map(|link| (link.peer, link.waiting()));
+            let far = self.networks.get().map_or_else(Vec::new, Networks::waiting);
+            near.chain(far).find(|(_, messages)| *messages > 0)
+        };
+        let (mut last, mut since) = (None, Instant::now());
+        while let Some((peer, messages)) = waiting() {
+            self.pump_all();
+            if last != Some((peer, messages)) {
+                (last, since) = (Some((peer, messages)), Instant::now());
+            }
+            if since.elapsed() > FLUSH_PATIENCE {
+                let waited = since.elapsed();
+                let what = format!(
+                    "to leave, and leaves now: {messages} messages that rank {peer} does not read are lost"
+                );
+                return Progress::remark(self, waited, &what);
+            }
+            if let Step::Sleep(_) = patience.step() {
+                if let Some(waited) = patience.remarkable() {
+                    let what = format!("to leave: rank {peer} does not read what was posted to it");
+                    Progress::remark(self, waited, &what);
+                }
+                std::thread::sleep(FLUSH_NAP);
+            }
+        }
     }
 
     /// The process leaves the job: the names it held go to others, and its peers are told. Happens once.
@@ -404,8 +529,17 @@ impl Process {
         if self.has_left.swap(true, Ordering::AcqRel) {
             return;
         }
-        if let Some(crew) = self.crew.get() {
-            crew.stop();
+        debug!(parent: &self.span, ?how, "leaves the job");
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            for object in by_object(&self.counted()) {
+                debug!(parent: &self.span, "counted: {object}");
+            }
+        }
+        if how == Departure::Left {
+            self.flush();
+        }
+        if let Some(workers) = self.workers.get() {
+            workers.stop();
         }
         drop(lock(&self.reactor).take());
         if how == Departure::Left {
@@ -450,6 +584,10 @@ impl Progress for Process {
         !self.links.is_empty()
     }
 
+    fn can_move_on_later(&self) -> bool {
+        !self.has_left() && self.ensure_reactor().is_ok()
+    }
+
     fn bells(&self) -> &Arc<Bells> {
         &self.bells
     }
@@ -459,8 +597,9 @@ impl Progress for Process {
         let gone = self.others_if_gone().filter(|gone| !gone.is_empty());
         let tail = gone.map_or("", |_| "; all other ranks are gone");
         let waited = waited.as_secs_f64();
-        self.neighbours
-            .remark(self.id, format!("has waited {waited:.0} s {what}{tail}"));
+        let text = format!("has waited {waited:.0} s {what}{tail}");
+        warn!(parent: &self.span, "{text}");
+        self.neighbours.remark(text);
     }
 }
 
@@ -492,6 +631,7 @@ impl Control for Process {
     }
 
     fn connected(&self, link: Arc<NetLink>) {
+        debug!(parent: &self.span, peer = %link.peer, "link over a network made");
         self.peers.add_if_better(Path::Net(link));
     }
 
@@ -499,7 +639,9 @@ impl Control for Process {
         self.names.handle(self, from, frame);
     }
 
-    fn peer_gone(&self, gone: Gone) {
+    fn link_ended(&self, gone: Gone, posted_to: Vec<MailboxId>) {
+        debug!(parent: &self.span, %gone, "link over a network ended");
+        self.tell_senders_gone(gone, posted_to);
         self.peer_gone(gone);
     }
 }

@@ -1,4 +1,4 @@
-//! What a thread that waits keeps moving meanwhile: the peer for which it waits may wait for it.
+//! What a thread keeps moving while it waits: the peer for which it waits may be waiting for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub trait Progress: Send + Sync {
     /// Moves what can be moved on networks, unless another thread is doing it.
     fn poll_networks(&self);
 
-    /// A thread looks at the networks all the time from now on: theirs need not.
+    /// From now on a thread looks at the networks all the time, so their own thread need not.
     fn add_poller(&self);
 
     /// It no longer does. `AndSleeps`: so somebody else must look.
@@ -22,17 +22,21 @@ pub trait Progress: Send + Sync {
     /// Whether anybody of this host is linked with us, so that lanes must be looked at.
     fn has_lanes(&self) -> bool;
 
+    /// Whether somebody sees to messages that are left behind until there is room for them, even if no thread of the program
+    /// waits for anything: the reactor, which is started. Its bell is to be rung when something is left.
+    fn can_move_on_later(&self) -> bool;
+
     /// The bells of this process's threads.
     fn bells(&self) -> &Arc<Bells>;
 
-    /// Has the user told that a call waits for long.
+    /// Lets the user know that a call has waited for long.
     fn remark(&self, waited: Duration, what: &str);
 }
 
 /// What a thread does after it stopped looking at networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// Something else than waiting.
+    /// Something other than waiting.
     GoesOn,
     /// It sleeps, so somebody else must look.
     Sleeps,

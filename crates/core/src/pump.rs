@@ -1,11 +1,11 @@
-//! Draining the shared lanes: whoever waits for anything takes what came for anybody.
+//! Draining the shared lanes: a thread that waits for anything takes what has come for anybody.
 
 use std::sync::Arc;
 
 use mizzen_lane::{Arrival, Exact, LaneError};
 
 use crate::delivery::{Account as Due, Core, Delivery, Undelivered};
-use crate::link::{Inbound, MemoryLink, News, SHARED_LANE, WINDOW};
+use crate::link::{Inbound, MailboxNotice, MemoryLink, SHARED_LANE, WINDOW};
 use crate::lock::{lock, try_lock};
 use crate::mailboxes::Mailboxes;
 use crate::message::{Flags, Payload};
@@ -21,9 +21,7 @@ const LAST_MESSAGES: u32 = SHARED_LANE.slots() + WINDOW;
 impl MemoryLink {
     /// Drains one shared lane, unless another thread is doing it.
     pub(crate) fn pump(self: &Arc<Self>, mailboxes: &Mailboxes) {
-        if self.has_untold() {
-            self.tell_untold();
-        }
+        self.send_unsent();
         if !self.peek.is_ready() {
             return;
         }
@@ -67,9 +65,7 @@ impl MemoryLink {
         mailboxes: &Mailboxes,
         mine: &Arc<Core>,
     ) -> Option<Delivery> {
-        if self.has_untold() {
-            self.tell_untold();
-        }
+        self.send_unsent();
         if !self.peek.is_ready() {
             return None;
         }
@@ -121,10 +117,12 @@ impl MemoryLink {
         };
         let (to, flags) = (MailboxId(to), Flags(flags));
         if flags.has(Flags::CONTROL) {
+            // Who takes from the lane has its lock.
+            self.counts.notices_received.add_alone();
             let mut news = [0; 4];
             if payload.len() == news.len() {
                 payload.copy_out(0, &mut news);
-                self.handle_control(to, News(u32::from_ne_bytes(news)));
+                self.handle_control(to, MailboxNotice(u32::from_ne_bytes(news)));
             }
             return Some((to, None));
         }
@@ -161,8 +159,8 @@ impl MemoryLink {
             Some(Undelivered::Closed(delivery)) => {
                 self.discard(delivery.flags, &delivery.payload);
                 // A peer may name any number of mailboxes that are not there: nothing is kept of them.
-                inbound.close_account(to);
-                self.tell(to, News::CLOSED);
+                inbound.close_account(to, &self.counts);
+                self.tell(to, MailboxNotice::CLOSED);
                 true
             }
             Some(Undelivered::Overrun(delivery)) => {
@@ -181,7 +179,7 @@ impl MemoryLink {
         flags: Flags,
         target: &mut [u8],
     ) -> Exact {
-        if self.has_untold() || !mine.is_queue_empty() {
+        if self.has_unsent_notices() || !mine.is_queue_empty() {
             return Exact::Other;
         }
         if !self.peek.is_ready() {

@@ -1,7 +1,8 @@
-//! The thread that wakes async tasks: it sleeps on one bell, which senders raise for every mailbox that a task awaits.
+//! The thread that wakes async tasks: it sleeps on one bell, which senders ring for every mailbox that a task awaits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -9,11 +10,18 @@ use mizzen_shm::futex;
 
 use crate::bells::{Bells, REACTOR_BELL};
 use crate::delivery::Looker;
+use crate::link::MemoryLink;
 use crate::links::Links;
 use crate::mailboxes::Mailboxes;
+use crate::threads::Ours;
 
 /// A lost ring costs at most this much.
 const NAP: Duration = Duration::from_millis(500);
+
+/// How long to sleep while messages wait for room, if some just went; each time twice as long, up to so many times: then the
+/// receiver is reminded.
+const BEHIND_NAP: Duration = Duration::from_micros(500);
+const BEHIND_NAPS: u32 = 5;
 
 #[derive(Debug)]
 pub(crate) struct Reactor {
@@ -34,14 +42,19 @@ impl Reactor {
             let Some(bell) = mine.of_reactor() else {
                 return;
             };
+            let mut naps = 0;
             while !stopped.load(Ordering::Acquire) {
                 let count = bell.count();
+                // Wakers are code of the program.
+                wake_posters(&links);
                 let (_, links) = links.all();
                 for core in mailboxes.all() {
                     core.wake_task(Looker::Reactor, &links);
                 }
+                let nap = move_on(&links, &mailboxes, &mut naps);
                 drop(links);
-                futex::wait(bell.word(), count, Some(NAP));
+                let _ours = Ours::enter();
+                futex::wait(bell.word(), count, Some(nap));
             }
         };
         let thread = std::thread::Builder::new()
@@ -53,6 +66,36 @@ impl Reactor {
             thread: Some(thread),
         })
     }
+}
+
+/// Tasks that found no memory ask again, not too soon.
+fn wake_posters(links: &Links) {
+    let posters = links.take_posters();
+    if !posters.is_empty() {
+        std::thread::sleep(BEHIND_NAP);
+    }
+    posters.into_iter().for_each(Waker::wake);
+}
+
+/// Posts what waits for room, and says how long to sleep: not for long, if something still waits. `naps` counts the sleeps since
+/// something went.
+fn move_on(links: &[Arc<MemoryLink>], mailboxes: &Mailboxes, naps: &mut u32) -> Duration {
+    let behind: Vec<_> = links.iter().filter(|link| link.has_behind()).collect();
+    if behind.is_empty() {
+        *naps = 0;
+        return NAP;
+    }
+    for link in behind {
+        // The peer's credits come with its messages.
+        link.pump(mailboxes);
+        if link.move_on() || !link.has_behind() {
+            *naps = 0;
+        } else if *naps > BEHIND_NAPS {
+            link.channel.remind();
+        }
+    }
+    *naps += 1;
+    BEHIND_NAP * (1 << (*naps).min(BEHIND_NAPS))
 }
 
 impl Drop for Reactor {

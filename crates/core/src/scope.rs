@@ -3,20 +3,20 @@
 use std::thread;
 
 use crate::address::MailboxRef;
-use crate::error::{PostError, UnpackError};
+use crate::error::{Error, PostError, Result};
 use crate::incoming::Incoming;
 use crate::message::Message;
 
 /// Messages shorter than this are finished at once: a thread would cost more than the copy.
 const WORTH_A_THREAD: usize = 1 << 18;
 
-/// Where communication is started that refers to memory of the surroundings. Made by `Deck::scope`.
+/// Starts communication that refers to borrowed memory. Made by `Deck::scope`.
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     threads: &'scope thread::Scope<'scope, 'env>,
 }
 
-/// Something under way. It is done when the scope ends, at the latest.
+/// Communication under way. It is done when the scope ends, at the latest.
 #[derive(Debug)]
 pub struct Pending<'scope, T>(State<'scope, T>);
 
@@ -27,20 +27,20 @@ enum State<'scope, T> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Where the threads of `threads` carry out what waits.
+    /// A scope whose waits are carried out by threads of `threads`.
     #[must_use]
     pub fn new(threads: &'scope thread::Scope<'scope, 'env>) -> Self {
         Self { threads }
     }
 
-    /// Posts a message. If there is no room for it now, a thread waits for it meanwhile.
+    /// Posts a message. If there is no room for it now, another thread waits for room.
     pub fn post(
         &self,
         to: &MailboxRef,
         mut message: Message<'scope>,
-    ) -> Pending<'scope, Result<(), PostError>> {
+    ) -> Pending<'scope, Result<()>> {
         match to.try_post(&mut message) {
-            Err(PostError::Busy { .. }) => {
+            Err(Error::Post(PostError::Busy { .. })) => {
                 let to = to.clone();
                 Pending(State::Running(
                     self.threads.spawn(move || to.post(&mut message)),
@@ -51,7 +51,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Fills the memory of a received message's cheaper pieces.
-    pub fn finish(&self, incoming: Incoming<'scope>) -> Pending<'scope, Result<(), UnpackError>> {
+    pub fn finish(&self, incoming: Incoming<'scope>) -> Pending<'scope, Result<()>> {
         if incoming.pending_bytes() < WORTH_A_THREAD {
             return Pending(State::Done(incoming.finish()));
         }

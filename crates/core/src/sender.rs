@@ -1,31 +1,31 @@
-//! A path of one's own to a mailbox.
+//! A private path to a mailbox.
 
 use core::cell::Cell;
 use core::fmt;
+use core::future::poll_fn;
 use core::marker::PhantomData;
+use core::task::{Context, Poll};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mizzen_lane::{SHORT_MAX, Watch};
 use mizzen_proto::id::StreamId;
-use zerocopy::{Immutable, IntoBytes};
 
-use crate::crash;
+use crate::bells::REACTOR_BELL;
 use crate::endpoint::Endpoint;
-use crate::error::PostError;
-use crate::link::MemoryLink;
-use crate::link::OpenLane;
+use crate::error::{ArenaError, PostError, Result};
+use crate::link::{LONGEST_TO_WAIT, LaneBehind, LaneOut, MemoryLink};
 use crate::memory::{Lent, LoanTicket};
 use crate::message::{Encoded, Flags, Mark, Message, Outgoing, Single};
 use crate::net::NetLink;
-use crate::plain::Plain;
+use crate::plain::{Plain, PlainBytes};
 use crate::process::Process;
+use crate::progress::Progress;
 use crate::rank::{MailboxId, Rank};
 use crate::wait::Until;
 
-/// An opened path from one thread to one mailbox, with a lane of its own: no lock and no atomic read-modify-write on the
-/// way of a short message. It may move to another thread, but not be shared.
+/// A private path from one thread to one mailbox, with its own lane: a short message takes no lock and no atomic
+/// read-modify-write. It may move to another thread, but not be shared.
 ///
 /// ```
 /// mizzen::local(1, |deck| {
@@ -47,9 +47,9 @@ pub struct Sender {
 }
 
 enum Path {
-    /// A lane of our own.
     Memory(Lane),
-    /// A stream of our own.
+    /// The lane is full, and messages wait for room in it.
+    Left(LeftLane),
     Net {
         link: Arc<NetLink>,
         mailbox: MailboxId,
@@ -57,9 +57,19 @@ enum Path {
     },
 }
 
+/// How long to sleep between looks for room, where nobody else looks.
+const ROOM_NAP: Duration = Duration::from_millis(1);
+
+/// A lane of our own.
 struct Lane {
     link: Arc<MemoryLink>,
-    open: OpenLane,
+    out: LaneOut,
+}
+
+/// A lane that was left to whoever looks for messages.
+struct LeftLane {
+    link: Arc<MemoryLink>,
+    lane: Arc<LaneBehind>,
     watch: Watch,
 }
 
@@ -73,7 +83,14 @@ impl Sender {
         let watch = link.watch(mailbox);
         Ok(Self {
             process,
-            path: Path::Memory(Lane { link, open, watch }),
+            path: Path::Memory(Lane {
+                link,
+                out: LaneOut {
+                    mailbox,
+                    open,
+                    watch,
+                },
+            }),
             _not_sync: PhantomData,
         })
     }
@@ -96,6 +113,7 @@ impl Sender {
     pub fn rank(&self) -> Rank {
         match &self.path {
             Path::Memory(lane) => lane.link.peer.rank,
+            Path::Left(left) => left.link.peer.rank,
             Path::Net { link, .. } => link.peer.rank,
         }
     }
@@ -106,20 +124,22 @@ impl Sender {
     ///
     /// As [`post`](Self::post).
     #[inline]
-    pub fn send<T: IntoBytes + Immutable + ?Sized>(&mut self, value: &T) -> Result<(), PostError> {
+    pub fn send<T: PlainBytes + ?Sized>(&mut self, value: &T) -> Result<()> {
         let (bytes, mark) = (value.as_bytes(), Mark::of::<T>());
-        match &mut self.path {
-            Path::Memory(lane) => lane.send(&self.process, bytes, mark),
-            Path::Net { .. } => self.post_net(Outgoing::single(&[bytes], mark), Until::Forever),
+        if let Path::Memory(lane) = &mut self.path {
+            if lane.try_short(bytes, mark) {
+                return Ok(lane.link.call_quietly(&lane.out.watch)?);
+            }
         }
+        Ok(self.send_slowly(bytes, mark)?)
     }
 
     /// Sends one serde value.
     ///
     /// # Errors
     ///
-    /// As [`post`](Self::post), or if the value refuses to be serialised.
-    pub fn send_value<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<(), PostError> {
+    /// As [`post`](Self::post), or if the value cannot be serialised.
+    pub fn send_value<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
         let mut message = Message::new();
         message.pack_value(value)?;
         self.post(&mut message)
@@ -130,8 +150,19 @@ impl Sender {
     /// # Errors
     ///
     /// [`PostError::PeerGone`] or [`PostError::Closed`] if nobody can receive it any more.
-    pub fn post(&mut self, message: &mut Message<'_>) -> Result<(), PostError> {
-        self.post_until(message, Until::Forever)
+    pub fn post(&mut self, message: &mut Message<'_>) -> Result<()> {
+        Ok(self.post_until(message, Until::Forever)?)
+    }
+
+    /// Posts a message, waiting for the reader of a very long one on another host: its bytes go from where they lie straight
+    /// into the reader's memory, and no copy is made in between. For those who wait for an answer to it in any case; two
+    /// processes that post to each other in this way before they read wait for ever.
+    ///
+    /// # Errors
+    ///
+    /// As [`post`](Self::post).
+    pub fn post_in_place(&mut self, message: &mut Message<'_>) -> Result<()> {
+        Ok(self.post_until(message, Until::Taken)?)
     }
 
     /// Posts a message if there is room for it now.
@@ -139,21 +170,31 @@ impl Sender {
     /// # Errors
     ///
     /// [`PostError::Busy`] if not; otherwise as [`post`](Self::post).
-    pub fn try_post(&mut self, message: &mut Message<'_>) -> Result<(), PostError> {
-        self.post_until(message, Until::Now)
+    pub fn try_post(&mut self, message: &mut Message<'_>) -> Result<()> {
+        Ok(self.post_until(message, Until::Now)?)
     }
 
-    /// Posts a message, waiting for room at most as long as said.
+    /// Posts for async tasks of any runtime, as [`MailboxRef::post_async`](crate::MailboxRef::post_async) does.
     ///
     /// # Errors
     ///
-    /// [`PostError::TimedOut`] when there was none in time; otherwise as [`post`](Self::post).
-    pub fn post_timeout(
-        &mut self,
-        message: &mut Message<'_>,
-        timeout: Duration,
-    ) -> Result<(), PostError> {
-        self.post_until(message, Until::within(timeout))
+    /// As [`post`](Self::post), and [`ArenaError::TooLong`] for a message that is longer than the allowance: post it by address.
+    pub async fn post_async(&mut self, mut message: Message<'static>) -> Result<()> {
+        let (bytes, limit) = (message.all_bytes(), LONGEST_TO_WAIT);
+        if bytes > limit {
+            return Err(PostError::Memory(ArenaError::TooLong { bytes, limit }).into());
+        }
+        let post = |context: &mut Context<'_>| self.poll_post(&mut message, context);
+        Ok(poll_fn(post).await?)
+    }
+
+    /// Posts a message, waiting for room for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`PostError::TimedOut`] if there was no room in time; otherwise as [`post`](Self::post).
+    pub fn post_timeout(&mut self, message: &mut Message<'_>, timeout: Duration) -> Result<()> {
+        Ok(self.post_until(message, Until::within(timeout))?)
     }
 
     /// Posts a header and a lent buffer, which moves to the receiver.
@@ -161,17 +202,17 @@ impl Sender {
     /// # Errors
     ///
     /// As [`post`](Self::post).
-    pub fn post_lent<H: IntoBytes + Immutable + ?Sized, T: Plain>(
+    pub fn post_lent<H: PlainBytes + ?Sized, T: Plain>(
         &mut self,
         header: &H,
         buffer: Lent<T>,
-    ) -> Result<(), PostError> {
+    ) -> Result<()> {
         let buffer = match &mut self.path {
             Path::Memory(lane) => match lane.hand_over(&self.process, header.as_bytes(), buffer)? {
                 None => return Ok(()),
                 Some(buffer) => buffer,
             },
-            Path::Net { .. } => buffer,
+            Path::Left(_) | Path::Net { .. } => buffer,
         };
         let mut message = Message::new();
         message.pack_cheaper(header).pack_lent(buffer);
@@ -179,20 +220,115 @@ impl Sender {
     }
 
     fn post_until(&mut self, message: &mut Message<'_>, until: Until) -> Result<(), PostError> {
-        let has_lent = message.has_lent();
-        let Path::Memory(lane) = &mut self.path else {
-            self.post_net(message.foreign()?.outgoing(), until)?;
-            message.drop_lent();
-            return Ok(());
+        let link = match &self.path {
+            Path::Memory(lane) => Arc::clone(&lane.link),
+            Path::Left(left) => Arc::clone(&left.link),
+            Path::Net { .. } => {
+                self.post_net(message.foreign()?.outgoing(), until)?;
+                message.drop_lent();
+                return Ok(());
+            }
         };
+        let has_lent = message.has_lent();
         if has_lent {
-            lane.link.show_lent(&self.process.links.arena, message)?;
+            link.show_lent(&self.process.links.arena, message)?;
         }
-        lane.post(&self.process, &message.wire(), until)?;
+        self.post_memory(&message.wire(), until)?;
         if has_lent {
-            lane.link.give_lent(&self.process.links.arena, message);
+            link.give_lent(&self.process.links.arena, message);
         }
         Ok(())
+    }
+
+    fn poll_post(
+        &mut self,
+        message: &mut Message<'static>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), PostError>> {
+        match self.post_until(message, Until::Now) {
+            Err(PostError::Busy { .. } | PostError::Memory(ArenaError::AllOut { .. })) => {
+                message.shrink();
+            }
+            posted => return Poll::Ready(posted),
+        }
+        let waits = match &self.path {
+            Path::Memory(_) => false,
+            Path::Left(left) => left.link.await_lane(&left.lane, context.waker()),
+            Path::Net { link, mailbox, .. } => link.await_room(*mailbox, context.waker()),
+        };
+        if !waits {
+            self.process.ask_again(context.waker());
+        }
+        Poll::Pending
+    }
+
+    #[cold]
+    fn send_slowly(&mut self, bytes: &[u8], mark: Mark) -> Result<(), PostError> {
+        if let Path::Net { .. } = self.path {
+            return self.post_net(Outgoing::single(&[bytes], mark), Until::Forever);
+        }
+        self.post_memory(&Single(bytes, mark), Until::Forever)
+    }
+
+    /// Posts through memory. Who would have to sleep leaves the lane, and its message, to whoever looks for messages.
+    fn post_memory(&mut self, message: &impl Encoded, until: Until) -> Result<(), PostError> {
+        self.take_lane_back();
+        loop {
+            let posted = match &mut self.path {
+                Path::Memory(lane) => lane.post(&self.process, message, until),
+                Path::Left(LeftLane { link, lane, watch }) => {
+                    link.post_behind(&**self.process, lane, watch, message, until)
+                }
+                Path::Net { .. } => return Ok(()),
+            };
+            if !matches!(posted, Err(PostError::Busy { .. })) {
+                return posted;
+            }
+            match &self.path {
+                Path::Memory(_) if self.process.can_move_on_later() => {
+                    self.leave_lane();
+                    continue;
+                }
+                _ => (),
+            }
+            // There is no thread to see to what waits, or this may not wait there: wait for room here.
+            match until {
+                Until::Forever | Until::Taken => std::thread::sleep(ROOM_NAP),
+                Until::Deadline(deadline) if Instant::now() < deadline => {
+                    std::thread::sleep(ROOM_NAP);
+                }
+                Until::Deadline(_) => {
+                    let rank = self.rank();
+                    return Err(PostError::TimedOut { rank });
+                }
+                Until::Now => return posted,
+            }
+            self.take_lane_back();
+        }
+    }
+
+    /// Takes back a lane for which nothing waits any more.
+    fn take_lane_back(&mut self) {
+        if let Path::Left(left) = &self.path {
+            let link = Arc::clone(&left.link);
+            if let Some(out) = link.take_lane(&left.lane) {
+                self.path = Path::Memory(Lane { link, out });
+            }
+        }
+    }
+
+    fn leave_lane(&mut self) {
+        let Path::Memory(Lane { link, out }) = &self.path else {
+            return;
+        };
+        let (link, watch) = (Arc::clone(link), out.watch.clone());
+        let lane = link.empty_lane();
+        let left = Path::Left(LeftLane { link, lane, watch });
+        let path = core::mem::replace(&mut self.path, left);
+        if let (Path::Memory(Lane { link, out }), Path::Left(left)) = (path, &self.path) {
+            link.leave_lane(&left.lane, out);
+        }
+        self.process.bells.ring(REACTOR_BELL);
     }
 
     fn post_net(&self, message: Outgoing<'_>, until: Until) -> Result<(), PostError> {
@@ -209,17 +345,15 @@ impl Sender {
 }
 
 impl Lane {
-    /// The way of a short message: nothing here is for anything else.
+    /// Sends a short message, if there is room.
     #[inline]
-    fn send(&mut self, process: &Arc<Process>, bytes: &[u8], mark: Mark) -> Result<(), PostError> {
-        let well = !self.link.is_ended() && !self.open.closed.load(Ordering::Relaxed);
-        if well && self.open.producer.try_short(mark.single().0, bytes).is_ok() {
-            return self.link.call_quietly(&self.watch);
-        }
-        self.send_slowly(process, bytes, mark)
+    fn try_short(&mut self, bytes: &[u8], mark: Mark) -> bool {
+        let well = !self.link.fate.is_ended() && !self.out.is_closed();
+        let producer = &mut self.out.open.producer;
+        well && producer.try_short(mark.single().0, bytes).is_ok()
     }
 
-    /// The way of a header and a lent buffer that fit into a slot. Gives the buffer back if it must go another way.
+    /// Hands over a buffer with a short header, in one slot. Returns the buffer if that cannot be.
     fn hand_over<T: Plain>(
         &mut self,
         process: &Arc<Process>,
@@ -227,31 +361,22 @@ impl Lane {
         buffer: Lent<T>,
     ) -> Result<Option<Lent<T>>, PostError> {
         const TICKET: usize = LoanTicket::BYTES;
-        if header.len() > SHORT_MAX - TICKET || self.open.closed.load(Ordering::Relaxed) {
+        if header.len() > SHORT_MAX - TICKET || self.out.is_closed() {
             return Ok(Some(buffer));
         }
-        self.link.check(&self.watch)?;
+        self.link.check(&self.out.watch)?;
         let mut slot = [0; SHORT_MAX];
-        slot[..TICKET].copy_from_slice(self.link.show(&process.links.arena, &buffer)?.as_bytes());
+        slot[..TICKET].copy_from_slice(&self.link.show(&process.links.arena, &buffer)?.to_bytes());
         slot[TICKET..TICKET + header.len()].copy_from_slice(header);
         let slot = &slot[..TICKET + header.len()];
-        if self.open.producer.try_short(Flags::HANDED.0, slot).is_err() {
+        let producer = &mut self.out.open.producer;
+        if producer.try_short(Flags::HANDED.0, slot).is_err() {
             return Ok(Some(buffer));
         }
         // It is posted, whether anybody will read it or not: then it is given back.
-        let _ = self.link.call_quietly(&self.watch);
+        let _ = self.link.call_quietly(&self.out.watch);
         self.link.give(&process.links.arena, buffer.into_bytes());
         Ok(None)
-    }
-
-    #[cold]
-    fn send_slowly(
-        &mut self,
-        process: &Arc<Process>,
-        bytes: &[u8],
-        mark: Mark,
-    ) -> Result<(), PostError> {
-        self.post(process, &Single(bytes, mark), Until::Forever)
     }
 
     fn post(
@@ -260,23 +385,21 @@ impl Lane {
         message: &impl Encoded,
         until: Until,
     ) -> Result<(), PostError> {
-        self.link.check(&self.watch)?;
-        if self.open.closed.load(Ordering::Relaxed) {
+        self.link.check(&self.out.watch)?;
+        if self.out.is_closed() {
             let rank = self.link.peer.rank;
             return Err(PostError::Closed { rank });
         }
-        let lane = &mut self.open.producer;
-        self.link
-            .send(&**process, lane, &self.watch, message, until)
+        self.link.send(&**process, &mut self.out, message, until)
     }
 }
 
-impl Drop for Lane {
+impl Drop for Sender {
     fn drop(&mut self) {
-        crash::point("sender.drop");
-        // If the lane is full, its receiver learns of the end when it has caught up.
-        if self.open.producer.try_close().is_ok() {
-            self.link.call(&self.watch);
+        match &mut self.path {
+            Path::Memory(lane) => lane.link.close_lane(&mut lane.out),
+            Path::Left(left) => left.link.abandon_lane(&left.lane),
+            Path::Net { .. } => (),
         }
     }
 }

@@ -1,16 +1,20 @@
 //! What services are built from, besides mailboxes and messages: the workers, messages taken unopened, and locks.
 //!
-//! A service is a [`Source`] that the [`Workers`](Crew) of its process look at. It takes messages out of its mailbox
-//! [unopened](Next), reads what it must at the front of them, and lets a worker do the rest.
+//! A service is a [`Source`] that the [`Workers`] of its process look at. It takes messages out of its mailbox
+//! [unopened](Next), reads what it needs at the front of them, and lets a worker do the rest.
 
-pub use crate::blocking::without_place;
+pub use crate::blocking::block_in_place;
+pub use crate::counters::{Counted, Counter, Rows, summary};
 pub use crate::lock::{lock, lock_patiently, try_lock};
 pub use crate::mailbox::{Next, Taken};
 pub use crate::message::Lead;
 pub use crate::rank::{Address, FIRST_MAILBOX, MailboxId};
+pub use crate::values::decode;
 pub use crate::wait::deadline_in;
-pub use crate::workers::{Crew, Pace, Source, Worker, catch_panics, places, step_aside};
+pub use crate::workers::{
+    Pace, Source, Worker, Workers, catch_panics, panic_message, step_aside, worker_count,
+};
 pub use mizzen_lane::SHORT_MAX;
 
-/// The longest message that goes from process to process on one host.
-pub const LONGEST_MESSAGE: usize = crate::memory::Arena::LONGEST_MESSAGE;
+/// The longest message that a process of the same host takes before its reader comes. A longer one is taken as it is read.
+pub const LONGEST_UNREAD: usize = mizzen_lane::ALLOWANCE;

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, Weak};
 
 use mizzen_lane::{Consumer, Region, Returns, Ring, SharedProducer};
 use mizzen_proto::wire::NameFrame;
+use tracing::debug;
 
 use crate::bells::ring;
 use crate::delivery::LaneIn;
 use crate::error::{Departure, PostError};
 use crate::link::Fate;
-use crate::link::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
+use crate::link::{Channel, Disconnected, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
 use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
 use crate::memory::{Arena, Shared, SlabId};
@@ -30,10 +31,17 @@ struct Together {
 }
 
 impl Together {
-    fn their_link(&self) -> Option<(Arc<Process>, Arc<MemoryLink>)> {
+    /// The other place, once it knows its own side of this link: the thread that links both makes one side known first.
+    fn other(&self) -> Option<Arc<Process>> {
         let other = self.other.upgrade()?;
-        let link = other.peers.link_to(self.me)?;
-        Some((other, link))
+        if other.peers.known(self.me.rank).is_none() {
+            drop(lock(&LINKING));
+        }
+        Some(other)
+    }
+
+    fn their_link(&self) -> Option<Arc<MemoryLink>> {
+        self.other()?.peers.link_to(self.me)
     }
 }
 
@@ -41,10 +49,10 @@ impl Channel for Together {
     fn open_lane(&self, peer: &Fate, mailbox: MailboxId) -> Result<OpenLane, PostError> {
         let rank = peer.peer.rank;
         let closed = || PostError::Closed { rank };
-        let gone = || peer.gone_or(Departure::Died);
+        let gone = || PostError::PeerGone(peer.gone_or(Departure::Died));
         let other = self.other.upgrade().ok_or_else(gone)?;
         let core = other.mailboxes.get(mailbox).ok_or_else(closed)?;
-        let (_, theirs) = self.their_link().ok_or_else(gone)?;
+        let theirs = self.their_link().ok_or_else(gone)?;
         let bells = self.bells.clone();
         let (producer, consumer) =
             Ring::heap(SENDER_LANE).ends_calling(move |bell| ring(&bells, bell));
@@ -73,14 +81,14 @@ impl Channel for Together {
         })
     }
 
-    fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Hangup> {
-        let (_, theirs) = self.their_link().ok_or(Hangup)?;
+    fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Disconnected> {
+        let theirs = self.their_link().ok_or(Disconnected)?;
         let added = theirs.add_slab(slab, shared.region.clone());
-        added.then_some(()).ok_or(Hangup)
+        added.then_some(()).ok_or(Disconnected)
     }
 
     fn hide_slab(&self, slab: SlabId) {
-        if let Some((_, theirs)) = self.their_link() {
+        if let Some(theirs) = self.their_link() {
             theirs.remove_slab(slab);
         }
     }
@@ -89,8 +97,9 @@ impl Channel for Together {
         false
     }
 
-    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Hangup> {
-        let other = self.other.upgrade().ok_or(Hangup)?;
+    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Disconnected> {
+        // It answers by its own side.
+        let other = self.other().ok_or(Disconnected)?;
         Control::handle_name(&*other, self.me, frame);
         Ok(())
     }
@@ -120,10 +129,11 @@ pub(crate) fn channel_to(other: Weak<Process>) -> Box<dyn Channel> {
     })
 }
 
+/// One pair is linked at a time in the whole OS process: it is rare, and both sides must see both links.
+static LINKING: Mutex<()> = Mutex::new(());
+
 /// Links two places of one OS process, or a place with itself.
 pub(crate) fn link_together(one: &Arc<Process>, other: &Arc<Process>) -> Path {
-    // One pair is linked at a time in the whole OS process: it is rare, and both sides must see both links.
-    static LINKING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = lock(&LINKING);
     if let Some(path) = one.peers.known(other.id.rank) {
         return path;
@@ -172,8 +182,96 @@ fn link(
         other: Arc::downgrade(peer),
     };
     let link = Arc::new(MemoryLink::new(peer.id, parts, Box::new(channel)));
+    debug!(parent: &me.span, peer = %peer.id, "link within the process made");
     let path = Path::Memory(Arc::clone(&link));
     me.peers.add(path.clone());
     me.links.add(link);
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::sync::{Arc, Mutex};
+    use std::time::{Duration, Instant};
+
+    use mizzen_proto::names::shard_of;
+    use mizzen_proto::wire::Name;
+
+    use super::{LINKING, lane_from, link, returns};
+    use crate::lock::lock;
+    use crate::rank::{Address, Rank};
+    use crate::{Endpoint, Error, MailboxRef};
+
+    /// What rank 1 does with a mailbox of rank 0 while both are being linked: it knows its side, and rank 0 does not yet.
+    fn half_linked(act: impl Fn(&Endpoint, Address) -> Result<(), Error> + Sync) {
+        let (tell, told) = channel();
+        let (tell, told) = (Mutex::new(tell), Mutex::new(told));
+        let (answered, is_answered) = channel();
+        let (answered, is_answered) = (Mutex::new(answered), Mutex::new(is_answered));
+        let (show, shown) = channel();
+        let (show, shown) = (Mutex::new(show), Mutex::new(shown));
+        crate::local(2, |deck| {
+            if deck.id().rank == 1 {
+                lock(&tell).send(Arc::clone(&deck)).unwrap();
+                let inbox = lock(&shown).recv().unwrap();
+                let begun = Instant::now();
+                while deck.peers.known(Rank(0)).is_none() && begun.elapsed() < BOUND {
+                    std::thread::yield_now();
+                }
+                act(&deck, inbox)?;
+                lock(&answered).send(()).unwrap();
+                return Ok(());
+            }
+            let inbox = crate::Mailbox::open_in(&deck)?;
+            lock(&show).send(inbox.full_address()).unwrap();
+            let one: &Arc<_> = &deck;
+            let other = lock(&told).recv().unwrap();
+            let one_at_a_time = lock(&LINKING);
+            let ((to_other, from_one), (to_one, from_other)) = (lane_from(one), lane_from(&other));
+            let (ours, theirs) = (returns(), returns());
+            link(&other, one, (to_one, from_one), (&theirs, &ours));
+            // Long enough for the other to act, if it does not wait.
+            let _ = lock(&is_answered).recv_timeout(Duration::from_millis(100));
+            link(one, &other, (to_other, from_other), (&ours, &theirs));
+            drop(one_at_a_time);
+            lock(&is_answered)
+                .recv_timeout(BOUND)
+                .expect("it is answered");
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn who_asks_while_it_is_being_linked_is_answered() {
+        let kept_by_0 = |name: &&str| shard_of(Name::new(name).unwrap(), 2) == Rank(0);
+        let name = ["a", "b", "c", "d", "e", "f", "g"]
+            .into_iter()
+            .find(kept_by_0);
+        let name = name.expect("rank 0 keeps one of them");
+        half_linked(|deck, _| {
+            let inbox = crate::Mailbox::open_in(deck)?;
+            deck.bind(name, inbox.full_address())?;
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn who_opens_a_lane_while_it_is_being_linked_has_it() {
+        half_linked(|deck, inbox| {
+            MailboxRef::new(deck.clone(), inbox).sender()?.send(&1u8)?;
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn who_shows_its_memory_while_it_is_being_linked_is_heard() {
+        half_linked(|deck, inbox| {
+            MailboxRef::new(deck.clone(), inbox).send(&vec![1u8; 1 << 20][..])?;
+            Ok(())
+        });
+    }
+
+    const BOUND: Duration = Duration::from_secs(10);
 }

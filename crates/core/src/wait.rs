@@ -5,8 +5,8 @@
 //!
 //! When threads are crowded, spinning would be at the expense of others: a pair of threads that happens to run on two cores
 //! at once would answer each other for whole time slices while the rest stand still. So a crowded thread gives way at
-//! once. It knows that it is crowded by how long a yield takes: a few hundred nanoseconds when nobody else wants the
-//! core, longer when somebody took it.
+//! once. It can tell that it is crowded by how long a yield takes: a few hundred nanoseconds when no other thread wants the
+//! core, longer when one took it.
 
 use core::cell::Cell;
 use std::time::{Duration, Instant};
@@ -29,12 +29,12 @@ const NETWORK_YIELDS: u32 = 150;
 const CROWDED_YIELD: Duration = Duration::from_nanos(700);
 /// One that takes longer than this let a thread run that does not soon give way in turn: it computes. Who yields to such a
 /// thread comes back when its time slice is over, message or not; who sleeps is woken by the message.
-const HOGGED_YIELD: Duration = Duration::from_millis(1);
+const OCCUPIED_YIELD: Duration = Duration::from_millis(1);
 
 /// A wait is usual until then. Longer than the launcher's limit of one line in ten seconds.
 const FIRST_REMARK: Duration = Duration::from_millis(10_100);
 
-/// When a wait of `timeout` from now ends. `None`: later than the clock can say, which is never.
+/// When a wait of `timeout` from now ends. `None` if that is later than the clock can say, which means never.
 #[must_use]
 pub fn deadline_in(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
@@ -44,6 +44,8 @@ pub fn deadline_in(timeout: Duration) -> Option<Instant> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
     Forever,
+    /// Until the reader has taken what is long, from where it lies.
+    Taken,
     Deadline(Instant),
     Now,
 }
@@ -56,7 +58,7 @@ impl Until {
 
     pub(crate) fn deadline(self) -> Option<Instant> {
         match self {
-            Self::Forever => None,
+            Self::Forever | Self::Taken => None,
             Self::Deadline(deadline) => Some(deadline),
             Self::Now => Some(Instant::now()),
         }
@@ -66,10 +68,10 @@ impl Until {
 /// What one waiting thread has noticed: whether other threads want the core, and whether what comes over a network is usually
 /// late.
 #[derive(Debug, Default)]
-pub struct Crowd {
+pub struct Contention {
     signs: Cell<u8>,
     /// For how many more pauses not to yield, because others compute.
-    hogged: Cell<u8>,
+    occupied: Cell<u8>,
     /// Yields in a row, up to two, after which others had computed.
     long_yields: Cell<u8>,
     /// How many waits began on a network, and how many of the last ones ended in sleep.
@@ -77,12 +79,12 @@ pub struct Crowd {
     late: Cell<u8>,
 }
 
-impl Crowd {
+impl Contention {
     /// Signs needed before it counts, so that one interruption changes nothing.
     const ENOUGH: u8 = 4;
     const MOST: u8 = 16;
     /// Sleeps after a yield that took long, before yielding is tried again.
-    const HOGGED_FOR: u8 = 250;
+    const OCCUPIED_FOR: u8 = 250;
     /// Sleeps in a row before a thread expects what it waits for to be late; and how often it is patient all the same, to
     /// see whether that is still so.
     const LATE: u8 = 4;
@@ -110,10 +112,10 @@ impl Crowd {
     }
 
     /// Whether to sleep at once, because others would keep the core for long.
-    fn is_hogged(&self) -> bool {
-        let hogged = self.hogged.get();
-        self.hogged.set(hogged.saturating_sub(1));
-        hogged > 0
+    fn is_occupied(&self) -> bool {
+        let occupied = self.occupied.get();
+        self.occupied.set(occupied.saturating_sub(1));
+        occupied > 0
     }
 
     /// Lets other threads run, and notices whether there were any.
@@ -124,12 +126,12 @@ impl Crowd {
         let took = before.elapsed();
         let known = self.long_yields.get();
         // One may be an accident; where it was so before, it is none, even if the slice was shorter.
-        if took > HOGGED_YIELD || known == 2 && took > HOGGED_YIELD / 5 {
+        if took > OCCUPIED_YIELD || known == 2 && took > OCCUPIED_YIELD / 5 {
             self.long_yields.set((known + 1).min(2));
             if known > 0 {
-                self.hogged.set(Self::HOGGED_FOR);
+                self.occupied.set(Self::OCCUPIED_FOR);
             }
-        } else if took < HOGGED_YIELD / 20 {
+        } else if took < OCCUPIED_YIELD / 20 {
             self.long_yields.set(0);
         }
         let crowded = took > CROWDED_YIELD;
@@ -155,7 +157,7 @@ pub fn spin(looks: u32, ready: impl Fn() -> bool) {
 /// The steps of one wait.
 #[derive(Debug)]
 pub struct Patience<'a> {
-    crowd: &'a Crowd,
+    contention: &'a Contention,
     pace: Pace,
     rounds: u32,
     started: Option<Instant>,
@@ -203,9 +205,9 @@ pub enum Step {
 
 impl<'a> Patience<'a> {
     /// The first step of a wait that ends at `deadline`.
-    pub fn until(deadline: Option<Instant>, crowd: &'a Crowd) -> Self {
+    pub fn until(deadline: Option<Instant>, contention: &'a Contention) -> Self {
         Self {
-            crowd,
+            contention,
             pace: MEMORY,
             rounds: 0,
             started: None,
@@ -216,18 +218,22 @@ impl<'a> Patience<'a> {
 
     /// The same for something that comes over a network.
     #[must_use]
-    pub fn on_network(deadline: Option<Instant>, crowd: &'a Crowd) -> Self {
-        let pace = if crowd.expects_late() { LATE } else { NETWORK };
+    pub fn on_network(deadline: Option<Instant>, contention: &'a Contention) -> Self {
+        let pace = if contention.expects_late() {
+            LATE
+        } else {
+            NETWORK
+        };
         Self {
             pace,
-            ..Self::until(deadline, crowd)
+            ..Self::until(deadline, contention)
         }
     }
 
     /// How many quick looks at the likely place, a moment apart, are due before the next step.
     #[inline]
     pub fn quick_looks(&self) -> u32 {
-        if self.rounds < self.pace.spins && !self.crowd.is_felt() {
+        if self.rounds < self.pace.spins && !self.contention.is_felt() {
             self.pace.quick_looks
         } else {
             0
@@ -238,15 +244,26 @@ impl<'a> Patience<'a> {
     #[inline]
     pub fn step(&mut self) -> Step {
         self.rounds += 1;
-        if self.rounds <= self.pace.spins && !self.crowd.is_felt() {
+        if self.rounds <= self.pace.spins && !self.contention.is_felt() {
             return Step::Again;
         }
         self.pause()
     }
 
-    /// How long it has been, if the user should be told: after ten seconds, and then ever more rarely.
+    /// Whether the deadline has passed.
+    pub fn is_over(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// How long it has been since somebody first asked.
+    pub fn waited(&mut self) -> Duration {
+        self.started.get_or_insert_with(Instant::now).elapsed()
+    }
+
+    /// How long it has been, if the user should be told: after ten seconds, and then less and less often.
     pub fn remarkable(&mut self) -> Option<Duration> {
-        let waited = self.started.get_or_insert_with(Instant::now).elapsed();
+        let waited = self.waited();
         if waited < self.remark_after {
             return None;
         }
@@ -256,15 +273,15 @@ impl<'a> Patience<'a> {
 
     #[cold]
     fn pause(&mut self) -> Step {
-        let yields = if self.crowd.is_felt() {
+        let yields = if self.contention.is_felt() {
             CROWDED_YIELDS
         } else {
             self.pace.yields
         };
         let patient = self.pace.spins + yields;
-        let sleepy = self.rounds > patient || self.crowd.is_hogged();
+        let sleepy = self.rounds > patient || self.contention.is_occupied();
         if self.rounds == patient + 1 {
-            self.crowd.note_late();
+            self.contention.note_late();
         }
         if let Some(deadline) = self.deadline {
             let now = Instant::now();
@@ -279,7 +296,7 @@ impl<'a> Patience<'a> {
         if sleepy {
             return Step::Sleep(NAP);
         }
-        self.crowd.give_way();
+        self.contention.give_way();
         Step::Again
     }
 }

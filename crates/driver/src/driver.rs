@@ -1,6 +1,6 @@
 //! The contract.
 //!
-//! The file is about unsafety in so far as two of the trait's functions are lent the caller's memory.
+//! This file has unsafe code because two of the trait's functions are lent the caller's memory.
 #![allow(unsafe_code)]
 
 use std::io::IoSlice;
@@ -180,7 +180,7 @@ pub trait Driver: Send {
         let _ = peer;
     }
 
-    /// Over what way `peer` is reached, in words for a user; `None` if there is nothing to say.
+    /// How `peer` is reached, in words for a user; `None` if there is nothing to say.
     fn describe(&self, peer: PeerId) -> Option<String> {
         let _ = peer;
         None

@@ -21,7 +21,7 @@ use crate::keys::{Keys, ProvedKey};
 use crate::limits::MAX_CERTIFICATE;
 use crate::secret::{MAX_SECRET, Secret};
 
-/// How long a certificate is valid, unless said otherwise: no batch system lets a job run for longer.
+/// How long a certificate is valid by default: longer than batch systems let a job run.
 pub const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How far apart the clocks of two hosts may be: certificates are valid from that long before they were made.
@@ -49,7 +49,7 @@ impl Authority {
     ///
     /// # Errors
     ///
-    /// [`AuthorityError::Name`] if the cluster's name is none; `Time` or `Crypto` if the host is in a bad way.
+    /// [`AuthorityError::Name`] if the cluster's name is not valid; `Time` or `Crypto` if the host's clock or random numbers fail.
     pub fn new(cluster: &str, job: [u8; 16]) -> Result<Self, AuthorityError> {
         check_cluster(cluster)?;
         let made = SystemTime::now()
@@ -105,12 +105,12 @@ impl Authority {
 
     /// Certifies that the key of `request` is the key of `identity`, from [`CLOCK_SKEW`] before `now` until `lifetime` after.
     ///
-    /// Whose key it is, is the caller's to know: a request names nobody.
+    /// The caller must know whose key it is: a request names nobody.
     ///
     /// # Errors
     ///
-    /// [`AuthorityError::NotOurs`] if the identity is of another job or cluster, `Request` if whoever made the request has
-    /// not the key, `Time` or `Crypto` if the host is in a bad way.
+    /// [`AuthorityError::NotOurs`] if the identity is of another job or cluster, `Request` if whoever made the request does not
+    /// have the key, `Time` or `Crypto` if the host's clock or random numbers fail.
     pub fn certify(
         &self,
         request: &[u8],
@@ -128,7 +128,7 @@ impl Authority {
         Ok(certificate)
     }
 
-    /// New keys, certified: where one process is authority and all the others too, as in a test.
+    /// New keys, already certified: for tests, where one process is the authority and all the others.
     ///
     /// ```
     /// use mizzen_identity::{Authority, Identity};

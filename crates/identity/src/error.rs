@@ -6,22 +6,22 @@ use crate::limits::{MAX_CHAIN, MAX_CHAIN_BYTES};
 /// Why an authority could not be made, read or used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorityError {
-    /// The cluster has a name that is none.
+    /// The cluster's name is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The bytes are no authority's secret. Launcher and agent differ, or something changed the bytes between them.
+    /// The bytes are not the secret of an authority. Launcher and agent differ, or something changed the bytes between them.
     #[error("the authority's secret is damaged; launcher and agents must be of the same version")]
     Secret,
-    /// The request is not a public key signed by its private key. Certify nothing, and distrust who sent it.
+    /// The request is not a public key signed by its private key. Certify nothing, and distrust the sender.
     #[error("the request for a certificate does not prove possession of its key")]
     Request,
     /// The identity is of another cluster or job than this authority's.
     #[error("{0} is not a process of this authority's job")]
     NotOurs(Identity),
-    /// The clock, or the lifetime asked for, is outside of what a certificate can say.
+    /// The clock, or the lifetime asked for, is outside what a certificate can say.
     #[error("the certificate's time cannot be expressed; check this host's clock")]
     Time,
-    /// The cryptographic library refused. It has no reason to: memory or random numbers may be missing.
+    /// The cryptographic library failed, which it should not: memory or random numbers may be missing.
     #[error("the cryptographic library could not make or use a key; check this host's memory")]
     Crypto,
 }
@@ -29,7 +29,7 @@ pub enum AuthorityError {
 /// Why credentials could not be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
-    /// The cryptographic library refused. It has no reason to: memory or random numbers may be missing.
+    /// The cryptographic library failed, which it should not: memory or random numbers may be missing.
     #[error("the cryptographic library could not make or use a key; check this host's memory")]
     Crypto,
     /// The authority's certificate cannot be read.
@@ -48,7 +48,7 @@ pub enum CredentialsError {
     Identity(#[from] IdentityError),
 }
 
-/// Why a peer is not one of ours, after its certificate's signature and time were found right.
+/// Why a peer is not one of ours, although its certificate's signature and time are right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
     /// It showed no certificate.
@@ -64,13 +64,13 @@ pub enum IdentityError {
         /// How long together.
         bytes: usize,
     },
-    /// What it showed is no certificate.
+    /// What it showed is not a certificate.
     #[error("the peer's certificate cannot be read")]
     Unreadable,
     /// The certificate has none, several, or other names than one identity.
     #[error("the peer's certificate has not exactly one identity")]
     NotOneName,
-    /// The one name is no identity.
+    /// The one name is not an identity.
     #[error("the peer's certificate has a malformed identity: {0}")]
     Name(#[from] NameError),
     /// It is of another cluster.

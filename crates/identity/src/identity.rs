@@ -39,7 +39,8 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// [`NameError::Cluster`] if the cluster's name has not 1 to [`MAX_CLUSTER`] of `a-z`, `0-9` and, between others, `-`.
+    /// [`NameError::Cluster`] unless the cluster's name has 1 to [`MAX_CLUSTER`] characters of `a-z`, `0-9` and, between
+    /// others, `-`.
     pub fn new(
         cluster: &str,
         job: [u8; 16],
@@ -76,7 +77,7 @@ impl Identity {
     }
 }
 
-/// Why a text or its parts are no identity.
+/// Why a text or its parts are not an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// It has too many bytes to be one.
@@ -85,10 +86,10 @@ pub enum NameError {
     /// It does not begin with `mizzen://`.
     #[error("the identity does not begin with mizzen://")]
     Scheme,
-    /// It has not four parts.
+    /// It does not have four parts.
     #[error("the identity is not mizzen://cluster/job/rank/incarnation")]
     Fields,
-    /// The name of the cluster is not one. Choose another.
+    /// The name of the cluster is not valid. Choose another.
     #[error("a cluster's name has 1 to {MAX_CLUSTER} of a-z, 0-9 and, not at its ends, -")]
     Cluster,
     /// The job is not 32 hexadecimal digits in lower case.

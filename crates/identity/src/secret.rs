@@ -11,8 +11,8 @@ pub const MAX_SECRET: usize = 1 + 1 + MAX_CLUSTER + 16 + 8 + 32 + 32;
 
 /// The secret of an [`Authority`](crate::Authority), on its way from the launcher to an agent.
 ///
-/// Who has it can be any process of the job. Send it over what is authenticated and encrypted, or does not leave the
-/// host; never in arguments, the environment or a file.
+/// Whoever has it can be any process of the job. Send it only over connections that are authenticated and encrypted, or that do
+/// not leave the host; never in arguments, the environment or a file.
 ///
 /// ```
 /// let secret = mizzen_identity::Authority::new("local", [1; 16])?.to_secret();

@@ -16,7 +16,7 @@ use crate::verifier::{ALGORITHMS, Verifier};
 /// The protocol that both sides must name in the handshake (ALPN, RFC 7301).
 pub const ALPN: &[u8] = b"mizzen/1";
 
-/// The name to give to a TLS client, which wants one. It is neither sent nor checked: the identity counts.
+/// The name to give to a TLS client, which requires one. It is neither sent nor checked: only the identity counts.
 ///
 /// ```
 /// assert_eq!(mizzen_identity::server_name().to_str(), "0.0.0.0");

@@ -165,8 +165,8 @@ impl Consumer {
         Ok(Some(arrival))
     }
 
-    /// Takes the next message into `target`, if it is a short one with this tag and of just this length. After `address`,
-    /// which is the first word on a shared lane, if one is given.
+    /// Takes the next message into `target`, if it is a short one with this tag and of exactly this length. If `address` is given,
+    /// which is the first word on a shared lane, the message must begin with it.
     #[inline(always)]
     pub fn poll_exact(&mut self, tag: u16, address: Option<u64>, target: &mut [u8]) -> Exact {
         let position = self.next as u32;
@@ -200,8 +200,8 @@ impl Consumer {
         Exact::Taken
     }
 
-    /// Takes the next message into `target`, if it is a short one with this tag: its length. `None` if there is another one, or
-    /// none.
+    /// Takes the next message into `target` and returns its length, if it is a short one with this tag. `None` if it is
+    /// another one, or there is none.
     #[inline(always)]
     pub fn poll_short(&mut self, tag: u16, target: &mut [u8; SHORT_MAX]) -> Option<usize> {
         let position = self.next as u32;
@@ -277,7 +277,7 @@ impl Consumer {
     }
 }
 
-/// Asks from any thread whether a lane has a message that nobody took yet.
+/// Lets any thread ask whether a lane has a message that nobody has taken yet.
 #[derive(Clone, Debug)]
 pub struct Peek(Arc<Holds>);
 
@@ -287,6 +287,12 @@ impl Peek {
     pub fn is_ready(&self) -> bool {
         let next = self.0.next.load(Ordering::Acquire);
         self.0.ring.is_announced(next as u32)
+    }
+
+    /// Slots taken so far.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.0.next.load(Ordering::Acquire)
     }
 }
 

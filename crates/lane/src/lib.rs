@@ -1,4 +1,5 @@
-//! The lane: a one-way, ordered, lock-free message queue between one sender and one receiver.
+//! What two sides touch at once: the lane, a one-way, ordered message queue between one sender and one receiver; and the arena,
+//! whose blocks one side fills and the other reads.
 //!
 //! A lane lives in two memory regions, so that no byte has two writers. The sender's region holds a ring
 //! of 64-byte slots and a ring of bytes; the receiver's holds one line that says how far it has read.
@@ -11,8 +12,14 @@
 //! - A **lent** message is a short message that carries the address of a buffer of the sender; the receiver
 //!   gives the buffer back through a [`Returns`] table.
 //!
+//! Memory for lent and long messages is the [`Arena`]'s. Its owner takes a [`Block`], and hands it to a peer, its [`Borrower`]. To
+//! the peer it is a [`Loan`] of its [`Lender`], given back when dropped. A message too long for a lane goes through a
+//! [`StreamOut`], in chunks that the sender fills while the receiver's [`StreamIn`] empties them.
+//!
 //! All three share one order. [`Producer`] is for one thread and uses no atomic read-modify-write;
-//! [`SharedProducer`] lets many threads of a process send over one lane without a lock.
+//! [`SharedProducer`] lets many threads of a process send over one lane. Sending takes no lock, nor does
+//! receiving a short message; a received eager message is noted under one, because eager messages may be dropped in
+//! any order.
 //! [`Watch`] and [`Bell`] put a receiver to sleep and wake it again without losing a wake-up.
 //!
 //! What a peer wrote is loaded once, validated, then used: a wrong index or length is
@@ -51,25 +58,51 @@
 //! Region::heap(64).copy_in(0, b"any thread may be doing the same");
 //! ```
 
+mod allowance;
+mod arena;
+mod block;
+mod borrower;
+mod buddy;
 mod consumer;
+mod emptying;
+mod extent;
+mod filling;
+mod handover;
 mod layout;
+mod lender;
+mod loan;
+mod manifest;
 mod producer;
 mod region;
 mod returns;
 mod ring;
+mod roster;
 mod shared;
 mod signal;
+mod slabs;
 mod steps;
+mod supply;
 mod sync;
 
+pub use allowance::{ALLOWANCE, Waits};
+pub use arena::{Arena, Backing, NoBlock, Purpose, SlabId};
+pub use block::Block;
+pub use borrower::Borrower;
 pub use consumer::{Arrival, Consumer, Eager, Exact, Peek, Short};
+pub use emptying::{NoMore, StreamIn};
+pub use filling::{Begun, Filling, Written};
+pub use handover::{Handover, Mark, Marked};
 pub use layout::{SHORT_MAX, SHORT_WORDS, Shape};
+pub use lender::Lender;
+pub use loan::{Loan, LoanTicket};
 pub use producer::Producer;
 pub use region::Region;
 pub use returns::Returns;
 pub use ring::{LaneError, Parts, Refused, Ring, Room};
+pub use roster::{Calls, Parked, Roster};
 pub use shared::{Published, SharedProducer};
 pub use signal::{Bell, Call, Watch, call_after_publish, call_quietly};
 #[cfg(feature = "steps")]
 pub use steps::set_step_hook;
+pub use supply::{Receiver, StreamOut};
 pub use sync::{AtomicU32, AtomicU64};

@@ -3,7 +3,7 @@
 //! Two views of a region are given: atomic words, and byte copies. Anyone may use the words of memory that this
 //! process may write, and read those of memory that it may not. The copies are `unsafe`: the lane's protocol orders them
 //! (a byte is written before the control word that announces it is stored with release, and read after that
-//! word was loaded with acquire), and who copies outside a lane must have an order of their own.
+//! word was loaded with acquire), and whoever copies outside a lane must provide an order.
 //!
 //! A process that breaks the protocol may change bytes while they are read. Words are read atomically, so
 //! that is harmless for them; a byte copy then yields other bytes, which the reader treats as foreign

@@ -3,15 +3,42 @@
 //! A lender numbers its buffers and counts the loans of each. Whoever borrowed a buffer writes the loan's number
 //! into the buffer's word of a table in its own memory; the lender reads it. One writer per loan, no queue, any
 //! order.
+//!
+//! A long message is one loan, that of its manifest, and its chunks come back before it: the borrower writes how many it has
+//! emptied into the same word. The count goes round, because far fewer chunks are at a borrower at once.
+//!
+//! | bits | what |
+//! | --- | --- |
+//! | 0 to 14 | chunks of the message that were emptied, modulo 32,768 |
+//! | 15 | the loan is over |
+//! | 16 to 63 | number of the loan |
 
 use crate::region::Region;
 use crate::sync::Ordering;
+
+const LOAN_SHIFT: u32 = 16;
+const IS_OVER: u64 = 1 << 15;
+const COUNT_MASK: u64 = IS_OVER - 1;
+
+/// More chunks than this are never out at once, so that a count that goes round is clear.
+pub(crate) const MOST_CHUNKS: usize = (IS_OVER / 2) as usize;
 
 /// The borrower's table of buffers given back to one lender.
 #[derive(Clone, Debug)]
 pub struct Returns {
     table: Region,
     buffers: usize,
+}
+
+/// What a borrower says of a loan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Nothing yet.
+    Unread,
+    /// So many chunks were emptied, and the count goes round.
+    Emptied(usize),
+    /// The loan is over.
+    Back,
 }
 
 impl Returns {
@@ -42,19 +69,82 @@ impl Returns {
     ///
     /// If the table is in read-only memory: the lender's view of it.
     pub fn give_back(&self, buffer: u32, loan: u64) {
+        self.store(buffer, loan << LOAN_SHIFT | IS_OVER);
+    }
+
+    /// So many chunks of the message with this manifest will not be read again. Numbers as in `give_back`.
+    pub(crate) fn give_chunks(&self, manifest: u32, loan: u64, emptied: usize) {
+        self.store(manifest, loan << LOAN_SHIFT | emptied as u64 & COUNT_MASK);
+    }
+
+    fn store(&self, buffer: u32, word: u64) {
         if (buffer as usize) < self.buffers {
-            // Release pairs with the acquire in `is_back`: the borrower's reads are over. A plain store: a buffer is lent
+            // Release pairs with the acquire in `progress`: the borrower's reads are over. A plain store: a buffer is lent
             // again only after this was seen, so there is no other thread that would write the word now.
             self.table
                 .word(buffer as usize)
-                .store(loan, Ordering::Release);
+                .store(word, Ordering::Release);
         }
     }
 
-    /// Whether loan number `loan` of `buffer` came back.
+    /// Whether loan number `loan` of `buffer` has come back.
     #[must_use]
     pub fn is_back(&self, buffer: u32, loan: u64) -> bool {
-        (buffer as usize) < self.buffers
-            && self.table.load(buffer as usize, Ordering::Acquire) == loan
+        self.progress(buffer, loan) == Progress::Back
+    }
+
+    /// What the borrower says of loan number `loan` of `buffer`.
+    pub(crate) fn progress(&self, buffer: u32, loan: u64) -> Progress {
+        if buffer as usize >= self.buffers {
+            return Progress::Unread;
+        }
+        let word = self.table.load(buffer as usize, Ordering::Acquire);
+        if word >> LOAN_SHIFT != loan << LOAN_SHIFT >> LOAN_SHIFT {
+            return Progress::Unread;
+        }
+        match word & (IS_OVER | COUNT_MASK) {
+            IS_OVER => Progress::Back,
+            count if count & IS_OVER == 0 => Progress::Emptied(count as usize),
+            _ => Progress::Unread,
+        }
+    }
+
+    /// How many more chunks were emptied, of `out` that are at the borrower, if it said `before` and now says `now`. A count
+    /// that cannot be is taken for none.
+    pub(crate) fn newly_emptied(before: usize, now: usize, out: usize) -> usize {
+        let more = now.wrapping_sub(before) & COUNT_MASK as usize;
+        if more <= out { more } else { 0 }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loan_comes_back_in_parts_and_then_as_a_whole() {
+        let returns = Returns::new(Region::heap(64), 8);
+        assert_eq!(returns.progress(3, 1), Progress::Unread);
+        returns.give_chunks(3, 1, 5);
+        assert_eq!(returns.progress(3, 1), Progress::Emptied(5));
+        assert_eq!(returns.progress(3, 2), Progress::Unread);
+        assert!(!returns.is_back(3, 1));
+        returns.give_back(3, 1);
+        assert!(returns.is_back(3, 1) && !returns.is_back(3, 2));
+        // Numbers that were never given out.
+        returns.give_back(8, 1);
+        assert_eq!(returns.progress(8, 1), Progress::Unread);
+    }
+
+    #[test]
+    fn a_count_of_chunks_goes_round_and_one_that_cannot_be_is_none() {
+        let returns = Returns::new(Region::heap(64), 8);
+        returns.give_chunks(0, 1, (1 << 20) + 2);
+        let Progress::Emptied(now) = returns.progress(0, 1) else {
+            panic!("{:?}", returns.progress(0, 1));
+        };
+        assert_eq!(Returns::newly_emptied((1 << 20) - 3, now, 9), 5);
+        assert_eq!(Returns::newly_emptied((1 << 20) - 3, now, 4), 0);
+        assert_eq!(Returns::newly_emptied((1 << 20) + 3, now, MOST_CHUNKS), 0);
     }
 }

@@ -266,7 +266,7 @@ impl Ring {
 pub struct Room(Region);
 
 impl Room {
-    /// Sender: the receiver shall call `bell` when there is room. Try again after this, before sleeping.
+    /// Sender: the receiver is to ring `bell` when there is room. Try again after this, before sleeping.
     ///
     /// # Panics
     ///
@@ -277,7 +277,7 @@ impl Room {
         fence(Ordering::SeqCst);
     }
 
-    /// Sender: the receiver need not call any more.
+    /// Sender: the receiver need not ring any more.
     ///
     /// # Panics
     ///

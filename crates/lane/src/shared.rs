@@ -134,6 +134,15 @@ impl SharedProducer {
         Ok(self.published(position))
     }
 
+    /// Slots sent so far. To be shown only: the receiver, which has a part in it, may lie.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        // The receiver's position first: the heads are never behind it.
+        let released = self.ring.receiver.word_unchecked(0).load(Ordering::Acquire);
+        let head = (self.claims.heads.load(Ordering::Acquire) >> 32) as u32;
+        released.wrapping_add(u64::from(head.wrapping_sub(released as u32)))
+    }
+
     /// The lane's memory.
     #[must_use]
     pub fn ring(&self) -> &Ring {

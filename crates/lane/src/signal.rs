@@ -2,8 +2,8 @@
 //!
 //! A receiver has a **watch** word, which only it writes and which every sender looks at after announcing a message:
 //! 0 while the receiver is awake, the number of a bell plus one while it sleeps, or "closed". A sleeping
-//! thread has a **bell**: a counter that anyone may raise and on which the thread waits (a futex). A wrong
-//! ring costs a wasted look, so bells may have many writers; messages may not.
+//! thread has a **bell**: a counter that anyone may raise and on which the thread waits (a futex). A needless
+//! ring costs one wasted look, so bells may have many writers; messages may not.
 //!
 //! | receiver | sender |
 //! | --- | --- |
@@ -16,7 +16,7 @@
 //! The two fences make it impossible that both the receiver misses the message in 4 and the sender misses the
 //! watch in 3. If the sender sees the watch, it raises the bell after 1, so 5 does not sleep.
 //!
-//! A fence per message is dear: it waits until the announced line has come from the other core. So a receiver that can
+//! A fence per message is expensive: it waits until the announced line has come from the other core. So a receiver that can
 //! (the system call `membarrier`) makes in 3 a fence in *all* threads of all processes that registered for it, and says
 //! so by its watch: "awake, and quiet". A registered sender that reads this needs no fence of its own in 2
 //! ([`call_quietly`]). Senders that do not know of it, and receivers that cannot, use fences as above; each pair agrees

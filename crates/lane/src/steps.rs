@@ -16,7 +16,7 @@ mod hooked {
 
     static HOOK: OnceLock<fn(&'static str)> = OnceLock::new();
 
-    /// Has `hook` called at every step of every lane of this process. The first call counts.
+    /// Calls `hook` at every step of every lane of this process. Only the first hook counts.
     pub fn set_step_hook(hook: fn(&'static str)) {
         let _ = HOOK.set(hook);
     }

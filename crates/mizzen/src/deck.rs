@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use mizzen_core::service::{lock, without_place};
+use mizzen_core::service::lock;
 use mizzen_core::{
-    ArenaError, BindError, Endpoint, Error, FetchError, Incarnation, JoinError, Lent, Mailbox,
-    MailboxError, MailboxRef, Plain, Rank, Scope, Task, WeakEndpoint,
+    CounterRow, Endpoint, Error, Incarnation, JoinError, Lent, Mailbox, MailboxRef, Plain, Rank,
+    Ranks, Result, Scope, Task, WeakEndpoint,
 };
 
-/// A process's handle on the job. Clone it, share it between threads.
+/// A process's handle on the job. It can be cloned, and shared between threads.
 ///
 /// ```
 /// let deck = mizzen::Deck::join()?;
@@ -64,16 +64,16 @@ impl WeakDeck {
 
 impl Deck {
     /// How long [`fetch`](Self::fetch) waits for a name to be bound. A name that nobody binds is nearly always misspelt; a
-    /// program that binds later says so with [`fetch_timeout`](Self::fetch_timeout).
-    pub const FETCH_PATIENCE: Duration = Duration::from_secs(30);
+    /// program that has to wait longer uses [`fetch_timeout`](Self::fetch_timeout).
+    pub const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
     /// Joins the job that the launcher (`mizzen run`) started. Without a launcher, this is a job of one.
     ///
     /// # Errors
     ///
     /// [`JoinError`] if the launcher's agent cannot be understood, or this process has joined before.
-    pub fn join() -> Result<Self, JoinError> {
-        Endpoint::join().map(Self::new)
+    pub fn join() -> Result<Self> {
+        Ok(Self::new(Endpoint::join()?))
     }
 
     pub(crate) fn new(process: Endpoint) -> Self {
@@ -91,10 +91,7 @@ impl Deck {
     }
 
     /// What a service keeps here: made at its first use.
-    pub(crate) fn keep<K: Kept>(
-        &self,
-        make: impl FnOnce(&Self) -> Result<K, Error>,
-    ) -> Result<Arc<K>, Error> {
+    pub(crate) fn keep<K: Kept>(&self, make: impl FnOnce(&Self) -> Result<K>) -> Result<Arc<K>> {
         let mut kept = lock(&self.kept.0);
         if let Some(known) = kept.get(&TypeId::of::<K>()) {
             let known: Arc<dyn Any + Send + Sync> = Arc::clone(known).as_any();
@@ -113,7 +110,7 @@ impl Deck {
         self.process.id().rank
     }
 
-    /// Which life of this rank it is: 0, and one more each time the launcher started it again.
+    /// Which life of this rank this is: 0, and one more each time the launcher has restarted it.
     #[must_use]
     pub fn incarnation(&self) -> Incarnation {
         self.process.id().incarnation
@@ -123,6 +120,40 @@ impl Deck {
     #[must_use]
     pub fn size(&self) -> u32 {
         self.process.size()
+    }
+
+    /// All ranks of the job, in order.
+    ///
+    /// ```
+    /// mizzen::local(3, |deck| {
+    ///     let inbox = deck.mailbox()?;
+    ///     deck.bind(&format!("inbox {}", deck.rank()), &inbox)?;
+    ///     let inboxes = deck.ranks().map(|rank| deck.fetch(&format!("inbox {rank}")));
+    ///     let inboxes = inboxes.collect::<mizzen::Result<Vec<_>>>()?;
+    ///     let next = (deck.rank() + 1) % deck.size();
+    ///     inboxes[next.index()].send(&deck.rank().0)?;
+    ///     assert_eq!((inbox.receive::<u32>()? + 1) % deck.size(), deck.rank());
+    ///     // Nobody leaves while others still look for names.
+    ///     deck.finish()
+    /// }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn ranks(&self) -> Ranks {
+        Ranks::new(self.size())
+    }
+
+    /// All ranks but this one, in order.
+    ///
+    /// ```
+    /// mizzen::local(3, |deck| {
+    ///     assert!(deck.others().all(|other| other != deck.rank()));
+    ///     assert_eq!(deck.others().count(), 2);
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    pub fn others(&self) -> impl DoubleEndedIterator<Item = Rank> + Clone + use<> {
+        let me = self.rank();
+        self.ranks().filter(move |rank| *rank != me)
     }
 
     /// The host this process runs on, as the launcher calls it.
@@ -142,14 +173,15 @@ impl Deck {
     /// # Errors
     ///
     /// [`JoinError::TooSmall`], which says how to start the program.
-    pub fn at_least(&self, needed: u32) -> Result<&Self, JoinError> {
+    pub fn at_least(&self, needed: u32) -> Result<&Self> {
         let size = self.size();
         if size < needed {
-            return Err(JoinError::TooSmall {
+            let launched = self.is_launched();
+            return Err(Error::from(JoinError::TooSmall {
                 size,
                 needed,
-                launched: self.is_launched(),
-            });
+                launched,
+            }));
         }
         Ok(self)
     }
@@ -158,19 +190,19 @@ impl Deck {
     ///
     /// # Errors
     ///
-    /// [`MailboxError::TooMany`] if the process has as many as it may.
-    pub fn mailbox(&self) -> Result<Mailbox, MailboxError> {
-        Mailbox::open_in(&self.process)
+    /// [`MailboxError::TooMany`](crate::MailboxError::TooMany) if the process has no room for another.
+    pub fn mailbox(&self) -> Result<Mailbox> {
+        Ok(Mailbox::open_in(&self.process)?)
     }
 
     /// Binds a name to a mailbox, for everyone in the job.
     ///
     /// # Errors
     ///
-    /// [`BindError::Taken`] if the name means another mailbox, of this process or of another. Binding the same one again is
-    /// fine; [`unbind`](Self::unbind) it, or drop it, before the name is bound to another.
-    pub fn bind(&self, name: &str, mailbox: &Mailbox) -> Result<(), BindError> {
-        self.process.bind(name, mailbox.full_address())
+    /// [`BindError::Taken`](crate::BindError::Taken) if the name is bound to another mailbox, of this process or of another.
+    /// Binding the same one again is fine; [`unbind`](Self::unbind) or drop a mailbox before its name is bound to another.
+    pub fn bind(&self, name: &str, mailbox: &Mailbox) -> Result<()> {
+        Ok(self.process.bind(name, mailbox.full_address())?)
     }
 
     /// Frees a name that was bound to a mailbox of this process.
@@ -178,21 +210,22 @@ impl Deck {
         self.process.unbind(name, mailbox.full_address());
     }
 
-    /// The mailbox that `name` means, waiting until someone binds it, at most [`FETCH_PATIENCE`](Self::FETCH_PATIENCE).
+    /// The address of the mailbox bound to `name`. Waits until somebody binds it, for at most
+    /// [`FETCH_TIMEOUT`](Self::FETCH_TIMEOUT).
     ///
     /// # Errors
     ///
-    /// [`FetchError::Unbound`] if nobody did.
-    pub fn fetch(&self, name: &str) -> Result<MailboxRef, FetchError> {
-        self.fetch_timeout(name, Self::FETCH_PATIENCE)
+    /// [`FetchError::Unbound`](crate::FetchError::Unbound) if nobody did.
+    pub fn fetch(&self, name: &str) -> Result<MailboxRef> {
+        self.fetch_timeout(name, Self::FETCH_TIMEOUT)
     }
 
-    /// As [`fetch`](Self::fetch), waiting as long as said. `Duration::ZERO` does not wait.
+    /// As [`fetch`](Self::fetch), but waits for at most `timeout`. `Duration::ZERO` does not wait.
     ///
     /// # Errors
     ///
     /// As [`fetch`](Self::fetch).
-    pub fn fetch_timeout(&self, name: &str, timeout: Duration) -> Result<MailboxRef, FetchError> {
+    pub fn fetch_timeout(&self, name: &str, timeout: Duration) -> Result<MailboxRef> {
         let address = self.process.fetch(name, Some(timeout))?;
         Ok(MailboxRef::new(self.process.clone(), address))
     }
@@ -202,15 +235,15 @@ impl Deck {
     ///
     /// # Errors
     ///
-    /// [`ArenaError::TooLong`] if no arena can hold it, or the system has no memory.
-    pub fn lend<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
+    /// [`ArenaError::TooLong`](crate::ArenaError::TooLong) if no arena can hold it, or the system has no memory.
+    pub fn lend<T: Plain>(&self, count: usize) -> Result<Lent<T>> {
         let mut buffer = self.lend_unzeroed(count)?;
         buffer.zero();
         Ok(buffer)
     }
 
     /// As [`lend`](Self::lend), but the values are what an earlier message of this process left there, or zero. For a buffer
-    /// that is written all over: setting a long one to zero costs more than handing it over.
+    /// that you overwrite completely: setting a long one to zero costs more than handing it over.
     ///
     /// ```
     /// mizzen::local(1, |deck| {
@@ -226,8 +259,8 @@ impl Deck {
     /// # Errors
     ///
     /// As [`lend`](Self::lend).
-    pub fn lend_unzeroed<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
-        self.process.lend_unzeroed(count)
+    pub fn lend_unzeroed<T: Plain>(&self, count: usize) -> Result<Lent<T>> {
+        Ok(self.process.lend_unzeroed(count)?)
     }
 
     /// Bytes of memory that this process holds for lent buffers and long messages.
@@ -236,19 +269,40 @@ impl Deck {
         self.process.arena_bytes()
     }
 
-    /// Runs a closure on a worker of this process. There are as many workers as cores (or as `MIZZEN_WORKERS` says); one that
-    /// blocks in a call of this library gives its place to another meanwhile.
+    /// What was counted so far: for each link, mailbox, service and pool of this process, messages, credits that ran out, sleeps,
+    /// wake-ups, copies, reruns. Counting costs nothing where time matters; reading takes locks for a moment.
     ///
     /// ```
     /// mizzen::local(1, |deck| {
-    ///     let parts: Vec<_> = (0..4u64).map(|part| deck.run(move || part * part)).collect();
-    ///     let sum: u64 = parts.into_iter().map(|part| part.join()).sum();
+    ///     let inbox = deck.mailbox()?;
+    ///     for number in 0..3u64 {
+    ///         inbox.address().send(&number)?;
+    ///         inbox.receive::<u64>()?;
+    ///     }
+    ///     let counters = deck.counters();
+    ///     let link = counters.iter().find(|row| row.object == "link to rank 0" && row.name == "messages_sent");
+    ///     assert_eq!(link.unwrap().value, 3);
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn counters(&self) -> Vec<CounterRow> {
+        self.process.counters()
+    }
+
+    /// Runs a closure on a worker of this process. There are as many workers as cores, or as `MIZZEN_WORKERS` says. While one
+    /// blocks in a call of this library, another takes its place.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     let parts: Vec<_> = (0..4u64).map(|part| deck.spawn(move || part * part)).collect();
+    ///     let sum = parts.into_iter().map(|part| part.join()).sum::<mizzen::Result<u64>>()?;
     ///     assert_eq!(sum, 14);
     ///     Ok(())
     /// }).unwrap();
     /// ```
-    pub fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Task<T> {
-        self.process.crew().spawn(async move { work() })
+    pub fn spawn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Task<T> {
+        self.process.workers().spawn(async move { work() })
     }
 
     /// Runs a future on the workers of this process. A task that [awaits](Mailbox::retrieve_async) a message costs no thread:
@@ -258,39 +312,24 @@ impl Deck {
     /// mizzen::local(1, |deck| {
     ///     let mut inbox = deck.mailbox()?;
     ///     let address = inbox.address();
-    ///     let task = deck.run_async(async move {
+    ///     let task = deck.spawn_async(async move {
     ///         let mut message = inbox.retrieve_async().await?;
     ///         Ok::<u64, mizzen::Error>(message.unpack_express()?)
     ///     });
     ///     address.send(&7u64)?;
-    ///     assert_eq!(task.join()?, 7);
+    ///     assert_eq!(task.join()??, 7);
     ///     Ok(())
     /// }).unwrap();
     /// ```
-    pub fn run_async<T: Send + 'static>(
+    pub fn spawn_async<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Task<T> {
-        self.process.crew().spawn(future)
+        self.process.workers().spawn(future)
     }
 
-    /// Does something that blocks the thread, such as reading a file. In a worker, another takes its place meanwhile; in any
-    /// other thread this is a plain call. Calls of this library that block do so by themselves.
-    ///
-    /// ```
-    /// mizzen::local(1, |deck| {
-    ///     let inner = deck.clone();
-    ///     let nap = std::time::Duration::from_millis(1);
-    ///     deck.run(move || inner.blocking(|| std::thread::sleep(nap))).join();
-    ///     Ok(())
-    /// }).unwrap();
-    /// ```
-    pub fn blocking<T>(&self, blocks: impl FnOnce() -> T) -> T {
-        without_place(blocks)
-    }
-
-    /// Overlaps communication with computation on borrowed data: what is posted inside goes on while the closure computes,
-    /// and is done when `scope` returns.
+    /// Overlaps communication with computation on borrowed data: what is posted inside the closure goes on while the closure
+    /// computes, and is done when `scope` returns.
     ///
     /// ```
     /// use mizzen::Message;

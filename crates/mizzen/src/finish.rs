@@ -1,9 +1,9 @@
 //! The orderly end of a job: nobody leaves before everybody has finished.
 //!
-//! Every process has a mailbox for this from its beginning, the first of its mailboxes, so it can be told without a name, and
+//! Every process has a mailbox for this from the start, the first of its mailboxes, so it can be told without a name, and
 //! before it has called [`Deck::finish`] itself. A process that has finished tells the *root*, the lowest rank that is still
-//! there, and waits. The root waits until every other process has told it, has left or has died; then it tells those that
-//! wait. If the root is gone, the next rank is the root, and is told again.
+//! there, and waits. The root waits until every other process has told it, has left or has died; then it releases those that
+//! wait. If the root is gone, the next rank becomes the root, and is told again.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use crate::deck::Deck;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FinishError {
-    /// Some processes did not come to their end. All others have finished.
+    /// Some processes were lost before they finished. All others have finished.
     #[error("the job finished without all of its processes: {}", sentence(.gone))]
     Lost {
         /// Who was lost, in the order of the ranks.
@@ -65,8 +65,9 @@ fn sentence(gone: &[Gone]) -> String {
 }
 
 impl Deck {
-    /// Ends this process's part in the job in order: waits until every other process has called `finish`, too, or is gone,
-    /// and then leaves. Its services are served meanwhile, so nobody loses one that it still calls. Waiting costs nothing.
+    /// Ends this process's part in the job in an orderly way: waits until every other process has called `finish` too, or is
+    /// gone, and then leaves. Meanwhile it goes on serving its services, so nobody loses one that it still calls. Waiting
+    /// uses no processor time.
     ///
     /// ```
     /// mizzen::local(3, |deck| {
@@ -225,7 +226,7 @@ impl<'d> Finish<'d> {
     fn hear(&mut self) {
         let mut incoming = match self.inbox.retrieve() {
             Ok(incoming) => incoming,
-            Err(RetrieveError::PeerGone(gone)) => return self.note_gone(gone),
+            Err(Error::Retrieve(RetrieveError::PeerGone(gone))) => return self.note_gone(gone),
             Err(_) => return,
         };
         match incoming.unpack_value() {

@@ -1,9 +1,15 @@
 //! A runtime for parallel programs on clusters: threads, mailboxes, and messages packed piece by piece.
 //!
-//! A job is a set of processes, numbered from 0, started by `mizzen run`. Each joins with [`Deck::join`], makes a
-//! [`Mailbox`], [binds](Deck::bind) it to a name, and posts [`Message`]s to the mailboxes of others through
-//! [`MailboxRef`]s, which it [fetches](Deck::fetch) by name or unpacks from messages. One address reaches a thread, a
-//! process of the host, or another host.
+//! A job is a set of processes, numbered from 0, which `mizzen run -n 4 -- program` starts. Each joins it with
+//! [`Deck::join`]; its number is its [`Rank`]. In tests, [`local`] runs the ranks as threads of one process, so the programs on
+//! this page run under plain `cargo test`.
+//!
+//! # Messages
+//!
+//! A process makes a [`Mailbox`], [binds](Deck::bind) it to a name, and others [fetch](Deck::fetch) its address, a
+//! [`MailboxRef`], by that name or unpack it from a message. One address reaches a thread, a process of the same host, or
+//! another host. A plain value is [sent](MailboxRef::send) and [received](Mailbox::receive) as it is, a serde value is
+//! [encoded](MailboxRef::send_value), a [`Message`] has several pieces, and a [`Lent`] buffer is handed over without a copy.
 //!
 //! ```
 //! use mizzen::Deck;
@@ -22,12 +28,64 @@
 //! }
 //! ```
 //!
-//! [`local`] runs the same program with ranks as threads, under plain `cargo test`.
+//! # Services
+//!
+//! A [service](Deck::serve) is a function under a name, which any process calls through a [`Client`]. Arguments and results
+//! are of any serde type, errors included.
+//!
+//! ```
+//! mizzen::local(2, |deck| {
+//!     let lengths = |word: String| word.len();
+//!     let _service = (deck.rank() == 0).then(|| deck.serve("length", lengths)).transpose()?;
+//!     let mut length = deck.client::<str, usize>("length")?;
+//!     assert_eq!(length.call("mizzen")?, 6);
+//!     // A service ends with its process: nobody leaves before all have finished.
+//!     deck.finish()
+//! }).unwrap();
+//! ```
+//!
+//! # Tasks
+//!
+//! [`Deck::spawn`] runs a closure, and [`Deck::spawn_async`] a future, on the workers of this process, which look for messages
+//! themselves. [`Deck::spawn_at`] starts a task that can [move](Migrate) in another process.
+//!
+//! ```
+//! mizzen::local(1, |deck| {
+//!     let mut inbox = deck.mailbox()?;
+//!     let address = inbox.address();
+//!     deck.spawn(move || address.send(&21u64));
+//!     let doubled = deck.spawn_async(async move {
+//!         let mut message = inbox.retrieve_async().await?;
+//!         Ok::<u64, mizzen::Error>(2 * message.unpack_express::<u64>()?)
+//!     });
+//!     assert_eq!(doubled.join()??, 42);
+//!     Ok(())
+//! }).unwrap();
+//! ```
+//!
+//! # Pool
+//!
+//! A [pool](Deck::pool) runs a function for many items on all processes of the job. Items of a process that dies are run
+//! again elsewhere, and each result comes once.
+//!
+//! ```
+//! let squares = mizzen::local(3, |deck| {
+//!     let items = if deck.rank() == 0 { (0..100u64).collect() } else { Vec::new() };
+//!     deck.pool().map(items, |x| x * x)
+//! })?;
+//! assert_eq!(squares[0][99], 99 * 99);
+//! # Ok::<(), mizzen::Error>(())
+//! ```
+//!
+//! # Errors
+//!
+//! Waiting for a process that is gone is an error that names it ([`Error::lost`]), and so is a wait that nobody can end any
+//! more. All operations have errors that become an [`Error`] with `?`; [`Error::scope`] says what is affected.
 
 mod deck;
 mod finish;
 mod local;
-mod mobile;
+mod migration;
 mod pool;
 mod rpc;
 
@@ -36,6 +94,7 @@ pub use finish::FinishError;
 pub use local::local;
 #[doc(hidden)]
 pub use local::local_over_tcp;
+pub use migration::{Migrate, RemoteTask, RemoteTaskError, Step};
 #[cfg(feature = "crash-points")]
 #[doc(hidden)]
 pub use mizzen_core::crash;
@@ -43,13 +102,38 @@ pub use mizzen_core::crash;
 #[doc(hidden)]
 pub use mizzen_core::fuzzing;
 #[doc(hidden)]
+pub use mizzen_core::log;
+pub use mizzen_core::service::block_in_place;
+#[doc(hidden)]
 pub use mizzen_core::wait;
 pub use mizzen_core::{
-    ArenaError, BindError, Borrowed, Departure, Error, ErrorScope, FetchError, Gone, Incarnation,
-    Incoming, JoinError, Later, Lent, Mailbox, MailboxError, MailboxRef, Message, Pending, Plain,
-    PostError, ProcessId, Rank, ReachError, Result, RetrieveError, Scope, Semaphore, Sender,
-    ServiceError, Task, UnpackError, zerocopy,
+    ArenaError, BindError, Borrowed, CounterRow, Departure, Descriptor, Error, ErrorScope,
+    FetchError, Gone, Incarnation, Incoming, JoinError, Later, Lent, Mailbox, MailboxError,
+    MailboxRef, Message, Pending, Plain, PlainBytes, PostError, ProcessId, Rank, Ranks, ReachError,
+    Result, RetrieveError, Scope, Select, Semaphore, Sender, ServiceError, Task, TaskError,
+    UnpackError, select, zerocopy,
 };
-pub use mobile::{Journey, JourneyError, Mobile, Step};
-pub use pool::{Outcome, Pool, PoolError, Report};
-pub use rpc::{Call, CallError, Client, Reply, Request, Service, is_cancelled};
+pub use pool::{Outcome, Pool, PoolError, Progress, Report};
+pub use rpc::{Call, CallError, Client, RawClient, Reply, Request, Service, is_cancelled};
+
+/// The programs of the README and of the pages in `docs/`, compiled and run with the doctests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/coming-from-mpi.md")]
+    struct ComingFromMpi;
+
+    #[doc = include_str!("../../../docs/observing.md")]
+    struct Observing;
+
+    #[doc = include_str!("../../../docs/running.md")]
+    struct Running;
+
+    #[doc = include_str!("../../../docs/sending.md")]
+    struct Sending;
+
+    #[doc = include_str!("../../../docs/waiting.md")]
+    struct Waiting;
+}

@@ -1,4 +1,4 @@
-//! A whole job inside one OS process: ranks are threads, so that a parallel program is tested under `cargo test`.
+//! A whole job inside one OS process: ranks are threads, so that a parallel program can be tested under `cargo test`.
 
 use mizzen_core::Result;
 
@@ -9,8 +9,10 @@ use crate::deck::Deck;
 /// The ranks share nothing but what `body` captures; they communicate as processes of one host would. If a rank fails or
 /// panics, the others are told as if its process had died, and its failure is the result.
 ///
-/// If all ranks but one have returned and that one waits for a message that nobody can send, it is told so
-/// ([`RetrieveError::NobodyLeft`](crate::RetrieveError::NobodyLeft)), provided that the program has no other threads.
+/// If all ranks but one have returned, and that one waits for a message that nobody can send any more, it gets an error
+/// ([`RetrieveError::NobodyLeft`](crate::RetrieveError::NobodyLeft)), if the program has no other
+/// threads. The harness of `cargo test` has some: there the wait ends after 20 seconds
+/// ([`RetrieveError::NobodyCame`](crate::RetrieveError::NobodyCame)).
 ///
 /// ```
 /// let squares = mizzen::local(4, |deck| Ok(deck.rank().0 * deck.rank().0))?;

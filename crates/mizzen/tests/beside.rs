@@ -25,6 +25,7 @@ fn a_mailbox_is_awaited_in_a_task_of_tokio() -> Result<()> {
                 let inbox = deck.fetch("inbox")?;
                 for number in 0..200u64 {
                     inbox.send(&number)?;
+                    // Late now and then: meanwhile the task sleeps.
                     if number % 50 == 0 {
                         std::thread::sleep(Duration::from_millis(5));
                     }

@@ -9,7 +9,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use mizzen::{Client, Deck, Message, Request, Result};
+use mizzen::{Deck, Message, RawClient, Request, Result};
 
 /// Longer than any memory that the paths have for themselves: slabs of the arena, buffers of sockets.
 const BODY: usize = 12 << 20;
@@ -68,11 +68,11 @@ fn echo(request: Request) -> Result<()> {
     Ok(())
 }
 
-fn call(client: &mut Client<(), ()>, body: &mut [u8]) -> Result<()> {
+fn call(client: &mut RawClient, body: &mut [u8]) -> Result<()> {
     let len = body.len() as u64;
     let mut request = Message::new();
     request.pack_cheaper(&len).pack_cheaper(&*body);
-    let mut answer = client.call_message(&mut request)?;
+    let mut answer = client.call(&mut request)?;
     drop(request);
     answer.unpack_cheaper(body)?;
     answer.finish()?;

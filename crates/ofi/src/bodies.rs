@@ -7,7 +7,7 @@
 //! The receiver registers its parts and says so by a grant. The sender writes as soon as it has both body
 //! and grant; if the grant is not there yet it makes an offer, by which the receiver checks that it asked.
 //!
-//! The file is about unsafety in so far as it hands lent memory to the provider.
+//! This file has unsafe code because it hands lent memory to the provider.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;

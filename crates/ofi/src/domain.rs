@@ -1,6 +1,6 @@
 //! An open domain: the access to one network.
 //!
-//! The file is about unsafety in so far as it calls libfabric through the tables of its objects. All
+//! This file has unsafe code because it calls libfabric through the tables of its objects. All
 //! objects of a domain are used by one thread at a time (`FI_THREAD_DOMAIN`): they share an `Rc`.
 #![allow(unsafe_code)]
 

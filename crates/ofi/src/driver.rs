@@ -1,6 +1,6 @@
 //! The driver: what it holds, and its calls.
 //!
-//! The file is about unsafety in so far as it implements the lending functions of [`Driver`].
+//! This file has unsafe code because it implements the lending functions of [`Driver`].
 #![allow(unsafe_code)]
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -108,7 +108,7 @@ impl OfiDriver {
     ///
     /// # Errors
     ///
-    /// When there is no libfabric, no such provider, or it does not open.
+    /// If there is no libfabric or no such provider, or it does not open.
     pub fn new(bootstrap: Box<dyn Driver>, options: OfiOptions) -> Result<Self, OpenError> {
         let info = Info::choose(&options)?;
         let provider = info.provider();
@@ -173,7 +173,7 @@ impl OfiDriver {
         self.domain.info().provider()
     }
 
-    /// How many messages were dropped because nobody was given their key.
+    /// How many messages were dropped because their key was given to nobody.
     #[must_use]
     pub fn strangers(&self) -> u64 {
         self.strangers

@@ -1,6 +1,6 @@
 //! An endpoint with its completion queue and its address vector.
 //!
-//! The file is about unsafety in so far as it calls libfabric through the tables of its objects, and hands
+//! This file has unsafe code because it calls libfabric through the tables of its objects, and hands
 //! it memory. Closing an endpoint is what ends every use of that memory: cancelling a transfer is not
 //! something that providers can do (`docs/design/libfabric.md`).
 #![allow(unsafe_code)]

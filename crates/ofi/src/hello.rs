@@ -1,7 +1,7 @@
 //! What each end says to the other over the bootstrap, once, before the fabric carries anything.
 //!
-//! The bootstrap has authenticated the peer, so the secrets go no further than to it: whoever presents a
-//! key to us was given it in a hello of ours.
+//! The bootstrap has authenticated the peer, so only the peer learns the secrets: whoever presents a key to us was given it
+//! in one of our hellos.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -1,6 +1,6 @@
 //! What providers offer, and the choice of one.
 //!
-//! The file is about unsafety in so far as it walks the lists that libfabric returns.
+//! This file has unsafe code because it walks the lists that libfabric returns.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char};
@@ -134,11 +134,11 @@ pub struct ProviderInfo {
     pub usable: bool,
 }
 
-/// What libfabric offers on this machine; nothing, if it finds no network.
+/// What libfabric offers on this machine; nothing if it finds no network.
 ///
 /// # Errors
 ///
-/// When there is no libfabric, or it is too old.
+/// If there is no libfabric, or it is too old.
 pub fn providers() -> Result<Vec<ProviderInfo>, OpenError> {
     let library = Library::get()?;
     let all = |need| {

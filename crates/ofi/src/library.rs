@@ -1,6 +1,6 @@
-//! The library: loaded on first use, kept to the end of the process.
+//! The library: loaded on first use, and kept until the end of the process.
 //!
-//! The file is about unsafety in so far as it takes functions out of a shared object by name.
+//! This file has unsafe code because it takes functions out of a shared object by name.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -98,7 +98,7 @@ impl fmt::Display for Version {
 ///
 /// # Errors
 ///
-/// When there is none, or it is too old to be used.
+/// If there is none, or it is too old to be used.
 pub fn version() -> Result<Version, OpenError> {
     Ok(Version(Library::get()?.version))
 }

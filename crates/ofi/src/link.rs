@@ -1,8 +1,8 @@
 //! One link: how far it is, its two halves, and its bodies.
 //!
 //! A link begins when the bootstrap has one (`Greeting`). Once both have said hello it is `Open`, and each
-//! sends a first message through the fabric: one of them begins, the other answers, because providers do
-//! not all survive that both connect at once. When ours has gone out and the other's has come in, the link
+//! sends a first message through the fabric: one of them begins, the other answers, because not all providers
+//! survive both connecting at once. When ours has gone out and the other's has come in, the link
 //! is *up*, and the caller hears of it. After its end it stays for a while (`Gone`), until the provider has
 //! let go of its messages.
 

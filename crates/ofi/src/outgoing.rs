@@ -1,7 +1,7 @@
 //! The sending half of a link: numbering, credits, and what the provider did not take yet.
 //!
-//! A message that holds part of a frame takes one credit of the receiver's window, and comes back when the
-//! receiver's caller has had it. Control messages take none: their number is bounded by that of bodies.
+//! A message that holds part of a frame takes one credit of the receiver's window, which comes back when the
+//! receiver's caller has had the message. Control messages take none: their number is bounded by that of bodies.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};

@@ -1,6 +1,6 @@
 //! Buffers for messages, lent to the provider and taken back.
 //!
-//! The file is about unsafety in so far as the provider reads or writes a buffer while it is lent. The
+//! This file has unsafe code because the provider reads or writes a buffer while it is lent. The
 //! state of each says whose it is: [`Pool::bytes`] and [`Pool::bytes_mut`] give out only those that are ours.
 #![allow(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! The endpoint for messages, with its buffers.
 //!
-//! The file is about unsafety in so far as it lends buffers to the provider; [`Pool`] knows which.
+//! This file has unsafe code because it lends buffers to the provider; [`Pool`] knows which.
 #![allow(unsafe_code)]
 
 use std::io::{self, IoSlice};

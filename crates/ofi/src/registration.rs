@@ -1,6 +1,6 @@
 //! Memory registered with a domain.
 //!
-//! The file is about unsafety in so far as it calls libfabric through the tables of its objects, and hands it memory.
+//! This file has unsafe code because it calls libfabric through the tables of its objects, and hands it memory.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;

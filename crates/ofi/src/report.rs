@@ -1,4 +1,4 @@
-//! What is reported, in which order, and the end of a link, which has much to report.
+//! What is reported and in which order, and the end of a link, at which there is much to report.
 
 use mizzen_driver::{Event, LossReason, PeerId, Way};
 

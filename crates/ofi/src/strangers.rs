@@ -4,6 +4,8 @@
 
 #[path = "../../tcp/tests/common/mod.rs"]
 mod common;
+#[path = "../tests/common/skip.rs"]
+mod skip;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,6 +14,7 @@ use std::time::{Duration, Instant};
 use common::Job;
 use mizzen_driver::{BodyId, Driver, Event, LossReason, PeerId};
 use mizzen_tcp::{Records, TcpDriver, TcpOptions};
+pub(crate) use skip::skip;
 
 use crate::driver::OfiDriver;
 use crate::endpoint::{Address, Posted};
@@ -33,7 +36,7 @@ impl Pair {
     /// None where there is no libfabric: then the test says so.
     fn new() -> Option<Self> {
         if let Err(why) = Library::get() {
-            eprintln!("skipped: {why}");
+            skip(&why);
             return None;
         }
         static JOBS: AtomicU8 = AtomicU8::new(0);
@@ -289,7 +292,7 @@ fn a_link_that_ended_leaves_nothing_behind() {
 #[test]
 fn a_provider_that_does_not_exist_is_answered_with_those_that_do() {
     if let Err(why) = Library::get() {
-        return eprintln!("skipped: {why}");
+        return skip(&why);
     }
     let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let security = Job::new([9; 16]).security(ONE, Records::Sealed);

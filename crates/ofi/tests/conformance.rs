@@ -36,7 +36,7 @@ mod tcp {
 fn two_providers_are_tested_wherever_there_is_a_libfabric() {
     let providers = match mizzen_ofi::providers() {
         Ok(providers) => providers,
-        Err(why) => return eprintln!("skipped: {why}"),
+        Err(why) => return common::skip(&why),
     };
     let is_there = |name: &str| {
         providers

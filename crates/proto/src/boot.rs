@@ -10,7 +10,7 @@
 //! Between process and agent go packets ([`ToProcess`], [`FromProcess`]): a packet of the socket is one message.
 //! Between launcher and agent goes a byte stream (of a remote shell), cut into frames ([`ToAgent`], [`FromAgent`]) by
 //! [`split_frame`]. Secrets travel in these two only, never in arguments or the environment: the authority's [`Secret`] from
-//! the launcher to the agents, and no further. A process has keys of its own certified ([`FromProcess::Certify`]).
+//! the launcher to the agents, and no further. A process has its own keys certified ([`FromProcess::Certify`]).
 //!
 //! This is a codec: it moves no bytes. All numbers are little-endian; a text is its length (`u32`) and its bytes; a
 //! message starts with a byte that tells its kind. What is decoded is foreign: a wrong byte is an error, nothing is
@@ -22,6 +22,7 @@ mod launcher;
 mod limits;
 mod network;
 mod process;
+mod progress;
 mod secret;
 mod start;
 
@@ -30,21 +31,20 @@ pub use death::{Death, Unreachable};
 pub use launcher::{FromAgent, SignalOrigin, Stream, ToAgent, split_frame};
 pub use limits::{
     FRAME_HEADER, MAX_CERTIFICATE, MAX_CLUSTER, MAX_ERROR, MAX_FRAME, MAX_HOST, MAX_LIST,
-    MAX_LOCATOR, MAX_OUTPUT, MAX_PACKET, MAX_PROCESSES, MAX_REQUEST, MAX_SECRET, MAX_WAITING,
-    OUTPUT_ROOM,
+    MAX_LOCATOR, MAX_MAP_NAME, MAX_OUTPUT, MAX_PACKET, MAX_PROCESSES, MAX_REQUEST, MAX_SECRET,
+    MAX_WAITING, OUTPUT_ROOM,
 };
 pub use network::{Carrier, MAX_INTERFACES, MAX_NETWORKS, Network};
 pub use process::{Boot, FromProcess, ToProcess};
+pub use progress::Progress;
 pub use secret::Secret;
 pub use start::{OnDeath, Start};
 
 /// The environment variable that holds the number of the descriptor of the agent's socket, in decimal.
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
-/// The environment variable that is 1 if what the launcher prints goes to a terminal: somebody looks.
-pub const TERMINAL: &str = "MIZZEN_TERMINAL";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,37 @@
 //! Who and what: the numbers that frames carry, each with its own type.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::ops::{Add, Div, Mul, Rem, Sub};
 
-/// Number of a process in its job, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+use serde::{Deserialize, Serialize};
+
+/// Number of a process in its job, from 0. It compares and computes with integers, so that neighbours, halves and rings of
+/// ranks are written as one would on paper.
+///
+/// ```
+/// # mod mizzen { pub use mizzen_proto::id::Rank; }
+/// use mizzen::Rank;
+///
+/// let (me, size) = (Rank(3), 4);
+/// assert_eq!((me + 1) % size, 0);
+/// assert_eq!((me + size - 1) % size, Rank(2));
+/// assert_eq!(vec![10, 11, 12, 13][me.index()], 13);
+/// assert!((0..size).filter(|other| *other != me).all(|other| other < me));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Rank(pub u32);
 
 /// Which life of a restarted process; a higher one is later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct Incarnation(pub u32);
 
 /// One life of one process (docs/wire.md §1.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ProcessId {
     /// Which process of the job.
     pub rank: Rank,
@@ -86,9 +106,77 @@ impl fmt::Display for Incarnation {
     }
 }
 
+impl Rank {
+    /// The number as an index, for what has one entry a process.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 impl PartialEq<u32> for Rank {
     fn eq(&self, other: &u32) -> bool {
         self.0 == *other
+    }
+}
+
+impl PartialEq<Rank> for u32 {
+    fn eq(&self, other: &Rank) -> bool {
+        *self == other.0
+    }
+}
+
+impl PartialOrd<u32> for Rank {
+    fn partial_cmp(&self, other: &u32) -> Option<Ordering> {
+        self.0.partial_cmp(other)
+    }
+}
+
+impl PartialOrd<Rank> for u32 {
+    fn partial_cmp(&self, other: &Rank) -> Option<Ordering> {
+        self.partial_cmp(&other.0)
+    }
+}
+
+impl Add<u32> for Rank {
+    type Output = Self;
+
+    #[track_caller]
+    fn add(self, other: u32) -> Self {
+        Self(self.0 + other)
+    }
+}
+
+impl Sub<u32> for Rank {
+    type Output = Self;
+
+    #[track_caller]
+    fn sub(self, other: u32) -> Self {
+        Self(self.0 - other)
+    }
+}
+
+impl Mul<u32> for Rank {
+    type Output = u32;
+
+    fn mul(self, other: u32) -> u32 {
+        self.0 * other
+    }
+}
+
+impl Div<u32> for Rank {
+    type Output = u32;
+
+    fn div(self, other: u32) -> u32 {
+        self.0 / other
+    }
+}
+
+impl Rem<u32> for Rank {
+    type Output = Self;
+
+    fn rem(self, other: u32) -> Self {
+        Self(self.0 % other)
     }
 }
 
@@ -104,7 +192,19 @@ impl From<Rank> for u32 {
     }
 }
 
+impl From<Rank> for usize {
+    fn from(rank: Rank) -> Self {
+        rank.index()
+    }
+}
+
 impl From<Rank> for u64 {
+    fn from(rank: Rank) -> Self {
+        rank.0.into()
+    }
+}
+
+impl From<Rank> for f64 {
     fn from(rank: Rank) -> Self {
         rank.0.into()
     }

@@ -1,7 +1,7 @@
 //! Protocol logic of Mizzen as state machines: no IO, clock, thread or payload.
 //!
 //! A driver moves *frames* (unasked, short, first in first out) and *bodies* (asked for, straight into
-//! place). This crate decides which; the engine of crate `mizzen` moves the bytes. `docs/wire.md` is the
+//! place). This crate decides which; the engine of `mizzen-core` moves the bytes. `docs/wire.md` is the
 //! specification: every rule here cites its paragraph there, as `docs/wire.md §n`.
 //!
 //! | module | subject |

@@ -277,7 +277,7 @@ impl Link {
     }
 
     /// A mailbox closed, or does not exist: tells the peer if it sent something there. Offers still in the
-    /// mailbox are the caller's to [`decline`](Self::decline), first.
+    /// mailbox must be [declined](Self::decline) by the caller first.
     pub fn close_mailbox(&mut self, mailbox: MailboxId) {
         let Some(rest) = self.flows.close(mailbox) else {
             return;

@@ -104,7 +104,7 @@ pub enum Frame<'a> {
         /// The mailbox, of the frame's sender.
         mailbox: MailboxId,
     },
-    /// Last in a direction: the process leaves in order.
+    /// Last in a direction: the process leaves.
     Bye,
     /// Are you there?
     Ping {
@@ -124,7 +124,7 @@ impl<'a> Frame<'a> {
     /// The frame in `bytes`, borrowing its payload (docs/wire.md §2.4).
     ///
     /// # Errors
-    /// What makes `bytes` no frame of this version. No input panics.
+    /// Why `bytes` are not a frame of this version. No input panics.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
         let &first = bytes.first().ok_or(ProtocolError::Empty)?;
         if bytes.len() > FRAME_MAX {

@@ -1,7 +1,7 @@
 //! A memory fence in all threads of all processes that take part, made by one of them.
 //!
-//! Whoever sleeps rarely pays for those who send often: see `mizzen_lane::Watch`. This is `membarrier` in its global expedited
-//! form, which interrupts the cores that run a registered process at the moment: about 2 µs on two cores.
+//! A thread that sleeps rarely pays for those that send often: see `mizzen_lane::Watch`. This is `membarrier` in its
+//! global expedited form, which interrupts the cores that run a registered process at the moment: about 2 µs on two cores.
 
 use std::sync::OnceLock;
 

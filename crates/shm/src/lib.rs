@@ -5,14 +5,14 @@
 //!
 //! - [`Segment`] and [`View`]: memory one process makes and others map, sealed so that the kernel keeps the promises.
 //! - [`Socket`]: packets with descriptors between two processes.
-//! - [`ProcessFd`]: a process by descriptor, so that its number being used again cannot deceive us.
+//! - [`ProcessFd`]: a process by descriptor, so that the reuse of its number cannot deceive us.
 //! - [`futex`]: sleeping on a word of shared memory.
 //! - [`barrier`]: a fence that one thread makes for all.
 //!
 //! Nothing here has a name in a file system: what a killed process held, the kernel takes back.
 //!
 //! Processes of one user on one host are one trust domain (ptrace can do anything). What is checked here
-//! contains faults; it is not a border against an attacker who is already that user.
+//! contains faults; it is no defence against an attacker who is already that user.
 
 pub mod barrier;
 pub mod futex;

@@ -1,6 +1,6 @@
 //! Processes by descriptor (pidfd).
 //!
-//! A pid may be used again the moment its process was waited for; a pidfd names one process for ever. It becomes readable
+//! A pid may be reused the moment its process has been waited for; a pidfd names one process for ever. It becomes readable
 //! when the process has ended, whether its parent has waited for it or not.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -16,7 +16,7 @@ pub fn region_of_segment(segment: &Arc<Segment>) -> Region {
     unsafe { Region::from_raw(segment.as_ptr(), segment.len(), keep) }
 }
 
-/// The whole view as a region, which keeps the view alive. What stores to the region of a read-only view panics.
+/// The whole view as a region, which keeps the view alive. Storing to the region of a read-only view panics.
 #[must_use]
 pub fn region_of_view(view: View) -> Region {
     let (base, len) = (view.as_ptr(), view.len());

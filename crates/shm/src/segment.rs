@@ -10,9 +10,9 @@
 //! | only its maker writes | `F_SEAL_FUTURE_WRITE`, after the maker mapped it | a reader could damage data of others |
 //! | none of this changes | `F_SEAL_SEAL` | |
 //!
-//! [`View::attach`] checks all of them before it maps anything. That the memory exists it sees by the blocks that the
-//! kernel counts for the file: `fallocate` by the reader instead would be charged to the wrong process, and is forbidden
-//! where only the maker writes. A page that is missing after all, in a segment that every peer may write and punch holes
+//! [`View::attach`] checks all of them before it maps anything. It sees that the memory exists by the blocks that the
+//! kernel counts for the file: `fallocate` by the reader would be charged to the wrong process, and is forbidden where only
+//! the maker writes. A page that is missing after all, in a segment that every peer may write and punch holes
 //! into, is filled with zeros by the kernel when it is touched, as long as the host has memory.
 
 #![allow(unsafe_code)]
@@ -67,7 +67,7 @@ impl Segment {
         Self::create_sealed(label, bytes, fault, PRIVATE_SEALS)
     }
 
-    /// Makes a segment that whoever gets the descriptor may write: a doorbell, a hint.
+    /// Makes a segment that everyone who gets the descriptor may write, such as a doorbell or a hint.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Sockets that carry packets and descriptors between two processes of a host.
 //!
-//! `SOCK_SEQPACKET`: reliable, in order, with borders between packets, and the end of the other side is seen. What arrives
+//! `SOCK_SEQPACKET`: reliable, in order, with boundaries between packets, and the end of the other side is seen. What arrives
 //! is foreign: sizes and numbers of descriptors are limited, and what exceeds them is closed at once, so that a peer
 //! cannot fill our descriptor table (CVE-2022-0669, CVE-2020-10726).
 
@@ -231,7 +231,7 @@ pub enum SocketError {
     /// The other end is closed: its process ended, or detached.
     #[error("the other end is closed")]
     Closed,
-    /// A packet was larger than the buffer. It is lost; the connection makes no sense any more.
+    /// A packet was larger than the buffer. It is lost, and the connection is useless from then on.
     #[error("a packet exceeds the buffer")]
     TooLarge,
     /// A packet had more than [`MAX_FDS`] descriptors, or our table has no room for them. All were closed.

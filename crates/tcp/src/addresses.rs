@@ -18,8 +18,8 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Whether it only joins containers or virtual machines of this host: other hosts have one of the same name and address,
-    /// and do not reach ours.
+    /// Whether it only joins containers or virtual machines of this host: other hosts have one with the same name and address,
+    /// and cannot reach ours.
     #[must_use]
     pub fn is_inner(&self) -> bool {
         INNER.iter().any(|start| self.name.starts_with(start))
@@ -136,7 +136,7 @@ fn reachable(all: &[IpAddr]) -> Vec<IpAddr> {
 ///
 /// # Errors
 ///
-/// When the system does not let us see them.
+/// If the system does not let us see them.
 pub fn interfaces() -> io::Result<Vec<Interface>> {
     let all = if_addrs::get_if_addrs()?.into_iter();
     Ok(all.filter(is_up).map(Interface::from).collect())

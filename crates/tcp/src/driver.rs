@@ -1,6 +1,6 @@
 //! The driver: its calls and its poll loop.
 //!
-//! The file is about unsafety in so far as it implements the lending functions of [`Driver`].
+//! This file has unsafe code because it implements the lending functions of [`Driver`].
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -112,7 +112,7 @@ impl TcpDriver {
     ///
     /// # Errors
     ///
-    /// When the address cannot be listened at, or the system refuses a descriptor.
+    /// If it cannot listen at the address, or the system refuses a descriptor.
     pub fn new(options: TcpOptions) -> Result<Self, OpenError> {
         let system = |cause| OpenError::System { cause };
         let TcpOptions {

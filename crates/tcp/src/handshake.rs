@@ -2,7 +2,7 @@
 //!
 //! First comes a handshake of mutual TLS, in which each end proves who it is. Then, under its seal, the end that dials
 //! says whom it wants, and the end that accepts checks this and answers in the same form: 40 bytes each way,
-//! little-endian. Until somebody says something a connection costs a slot of fixed size; nothing is allocated for it.
+//! little-endian. Until the other end says something, a connection costs a slot of fixed size; nothing is allocated for it.
 //!
 //! The *serial* grows with each hello of a process. A link remembers the peer's; a later hello with a
 //! greater one means that the peer has given up that link, a hello with a smaller one was overtaken by it.

@@ -1,7 +1,7 @@
 //! The TCP driver of Mizzen.
 //!
 //! [`TcpDriver`] implements [`Driver`](mizzen_driver::Driver) over one TCP connection for each peer. It
-//! does not block, has no thread, and holds memory for what is in flight only: an idle connection has no
+//! does not block, has no thread, and holds memory only for what is in flight: an idle connection has no
 //! buffer. Both ends of a link prove who they are by mutual TLS 1.3 before anything else; what follows is sealed, unless the
 //! network was declared trusted.
 //!

@@ -6,7 +6,7 @@
 //! answers. So we look for ourselves, once a second, at links on which something was written, until all
 //! of it is acknowledged.
 //!
-//! The file is about unsafety in so far as it reads kernel structures that no safe interface gives.
+//! This file has unsafe code because it reads kernel structures that no safe interface gives.
 #![allow(unsafe_code)]
 
 use std::io;

@@ -19,7 +19,7 @@ pub struct TcpOptions {
     /// Where to listen. An unspecified address stands for every interface, and port 0 for any free one.
     /// The loopback interface is offered to others only if it is named here, or if there is no other.
     pub listen: SocketAddr,
-    /// The addresses that others are told, in order of preference; none: those that they most likely reach.
+    /// The addresses that others are told, in order of preference; if there are none, those that they can most likely reach.
     pub offered: Vec<IpAddr>,
     /// How long a stranger may take to say who it is.
     pub hello_patience: Duration,
@@ -53,7 +53,7 @@ impl TcpOptions {
         Self { offered, ..self }
     }
 
-    /// The same, with this patience towards a stranger.
+    /// The same, giving a stranger this much time.
     #[must_use]
     pub fn hello_patience(self, hello_patience: Duration) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl TcpOptions {
         }
     }
 
-    /// The same, with this patience for one address.
+    /// The same, giving each address this much time.
     #[must_use]
     pub fn dial_patience(self, dial_patience: Duration) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl TcpOptions {
 /// Why a driver could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The address is in use, or is none of this host's. Choose another.
+    /// The address is in use, or does not belong to this host. Choose another.
     #[error("cannot listen at {address}: {cause}")]
     Listen {
         /// Where it was to listen.

@@ -1,7 +1,7 @@
 //! Waiting: epoll, a bell that we ring ourselves, and a timer.
 //!
 //! Everything is registered once, edge-triggered: no system call when a connection turns from reading to
-//! writing. What an edge announced and was not yet done is remembered by the driver, which rings the bell
+//! writing. The driver remembers what an edge announced and has not been done yet, and rings the bell
 //! so that the epoll descriptor, which is the driver's wakeup, stays readable.
 
 use std::io;

@@ -1,7 +1,7 @@
 //! The receiving half of a link.
 //!
 //! Frames are read into a buffer and handed out from there. The bytes of a body that the buffer holds
-//! already are copied to their place; the others are read there straight. The buffer is taken from a pool
+//! already are copied to their place; the others are read straight into it. The buffer is taken from a pool
 //! when there is something to read, and given back when it is empty: a quiet link has none.
 
 use std::collections::BTreeMap;

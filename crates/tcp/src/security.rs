@@ -15,7 +15,7 @@ pub struct Security {
     pub(crate) records: Records,
 }
 
-/// Who is at the other end of a connection whose handshake is complete; `None` if it is nobody of this job.
+/// Who is at the other end of a connection whose handshake is complete; `None` if it is not a process of this job.
 pub type Identify = Arc<dyn Fn(&CommonState) -> Option<PeerId> + Send + Sync>;
 
 /// What becomes of the bytes of a link after its handshake.
@@ -23,7 +23,7 @@ pub type Identify = Arc<dyn Fn(&CommonState) -> Option<PeerId> + Send + Sync>;
 pub enum Records {
     /// They are encrypted and authenticated.
     Sealed,
-    /// They are as they are: for a network that only this job's hosts can reach. Whoever is on it can read and
+    /// They are sent in clear: for a network that only this job's hosts can reach. Whoever is on it can read and
     /// change them.
     Clear,
 }

@@ -1,7 +1,7 @@
 //! The sending half of a link.
 //!
 //! A frame is written straight from the caller's slices; only what the network did not take is copied to
-//! the queue, and what is queued goes out together: so do frames that the caller gathers. A body is written
+//! the queue. What is queued goes out together, and so do frames that the caller gathers. A body is written
 //! straight from the lender's memory, in pieces, one of each body in turn; frames go between pieces.
 
 use std::collections::{BTreeSet, VecDeque};

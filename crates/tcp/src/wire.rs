@@ -1,4 +1,4 @@
-//! The bytes of a connection: what is written to it and read from it, sealed or as they are.
+//! The bytes of a connection: what is written to it and read from it, sealed or in clear.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,6 +1,6 @@
 //! What the sides of `mizzen doctor` say to each other.
 //!
-//! The command is no library, so that its two files about this are compiled here once more.
+//! The command is not a library, so its two files about this are compiled here once more.
 
 #[path = "../../../crates/cli/src/doctor/report.rs"]
 #[allow(dead_code, reason = "the command uses all of it")]

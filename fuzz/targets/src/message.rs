@@ -2,7 +2,7 @@
 //! the peer changes the memory they lie in.
 
 use mizzen::Incoming;
-use mizzen::fuzzing::{Place, Victim};
+use mizzen::fuzzing::{SharedMemory, Victim};
 
 use crate::tape::Tape;
 
@@ -29,9 +29,9 @@ pub fn run(data: &[u8]) {
             }
             lane => {
                 let lane = if lane == 2 {
-                    Place::SharedLane
+                    SharedMemory::SharedLane
                 } else {
-                    Place::SenderLane
+                    SharedMemory::SenderLane
                 };
                 let (tag, to) = (tape.short(), tape.byte());
                 let to = (to != 0).then_some(u64::from(to));
@@ -49,11 +49,11 @@ pub fn run(data: &[u8]) {
 
 fn poke(victim: &Victim, tape: &mut Tape<'_>) {
     let place = match tape.byte() % 5 {
-        0 => Place::SharedLane,
-        1 => Place::SenderLane,
-        2 => Place::Slab(0),
-        3 => Place::Slab(1),
-        _ => Place::Watches,
+        0 => SharedMemory::SharedLane,
+        1 => SharedMemory::SenderLane,
+        2 => SharedMemory::Slab(0),
+        3 => SharedMemory::Slab(1),
+        _ => SharedMemory::Watches,
     };
     let offset = tape.half() as usize;
     victim.write(place, offset, tape.bytes());

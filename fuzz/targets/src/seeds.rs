@@ -157,6 +157,17 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
     let (rank, incarnation) = (1, 2);
     let locator = || "10.0.0.1:99".to_owned();
     let text = || "has waited".to_owned();
+    let progress = || boot::Progress {
+        name: "tiles".to_owned(),
+        number: 3,
+        done: 5,
+        total: 10,
+        per_1000_s: 2500,
+        left_ms: Some(2000),
+        ranks_at_work: 2,
+        works_itself: true,
+        is_over: false,
+    };
     let (host, bind) = ("a".to_owned(), "10.0.0.1".to_owned());
     let (job, size, hosts) = (7, 4, 2);
     let networks = || vec![boot::Network::plain()];
@@ -204,6 +215,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         FromProcess::Leaving,
         FromProcess::Waiting { text: text() },
         FromProcess::Path { text: text() },
+        FromProcess::Progress(progress()),
         FromProcess::Certify {
             request: vec![1; 97],
         },
@@ -270,6 +282,10 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         },
         FromAgent::Left { rank, incarnation },
         FromAgent::Waiting { rank, text: text() },
+        FromAgent::Progress {
+            rank,
+            progress: progress(),
+        },
         FromAgent::Locate { rank },
         FromAgent::Error { text: text() },
     ] {

@@ -1,6 +1,6 @@
 //! The TCP driver over a real connection: a stranger's first bytes, or a peer that goes wrong after a good hello.
 //!
-//! The file is about unsafety in so far as the driver is lent memory for bodies.
+//! This file has unsafe code because it lends the driver memory for bodies.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;

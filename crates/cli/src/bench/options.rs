@@ -80,7 +80,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_RUNS))]
     pub(crate) runs: Option<u32>,
 
-    /// For networks: the two hosts, as `name=address`. Without it both are this one, over the loopback interface.
+    /// For networks: the two hosts, as `name=address`. By default both are this one, over the loopback interface.
     #[arg(long, value_name = "HOST=ADDRESS,…", value_delimiter = ',')]
     pub(crate) hosts: Vec<String>,
 
@@ -96,7 +96,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
 
-    /// Print one JSON object a line instead of a table.
+    /// Print one JSON object per line instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Work {
     /// Measure, as one side of two or one process of many.
     Measure(Box<Plan>),
-    /// Join the job and leave: what a started process does at least.
+    /// Join the job and leave: the least that a started process does.
     Join,
     /// Nothing: what any process costs.
     Nothing,

@@ -90,15 +90,17 @@ fn columns(test: Test) -> Vec<Column> {
     }));
     match test {
         Test::Latency => {
-            columns.push(column("p50", |line| words_of(line.p50_ns)));
-            columns.push(column("p99", |line| words_of(line.p99_ns)));
+            columns.push(column("p50", |line| duration_text(line.p50_ns)));
+            columns.push(column("p99", |line| duration_text(line.p99_ns)));
         }
         Test::Threads | Test::Streams => {
             columns.push(column("slowest pair", |line| {
                 line.worst
                     .map_or("-".to_owned(), |worst| format!("{worst:.2} x"))
             }));
-            columns.push(column("longest gap", |line| words_of(line.longest_gap_ns)));
+            columns.push(column("longest gap", |line| {
+                duration_text(line.longest_gap_ns)
+            }));
         }
         _ => (),
     }
@@ -106,6 +108,6 @@ fn columns(test: Test) -> Vec<Column> {
     columns
 }
 
-fn words_of(nanoseconds: Option<f64>) -> String {
+fn duration_text(nanoseconds: Option<f64>) -> String {
     nanoseconds.map_or("-".to_owned(), |value| words::value(value, "ns"))
 }

@@ -1,4 +1,4 @@
-//! All that was found, on one host or several.
+//! Everything that was found, on one host or several.
 
 use serde::Serialize;
 

@@ -11,7 +11,7 @@ use crate::hosts::{DEFAULT_REMOTE_SHELL, Host, check_remote_shell, parse_hosts};
 /// Say whether hosts are ready for parallel programs, and what to do if not.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// The hosts to look at, as in `mizzen run`: `name` or `name=address to listen on`. Without it: this one.
+    /// The hosts to look at, as in `mizzen run`: `name` or `name=address to listen on`. By default, this one.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub(crate) hosts: Vec<String>,
 
@@ -19,7 +19,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "COMMAND", default_value = DEFAULT_REMOTE_SHELL)]
     pub(crate) remote_shell: String,
 
-    /// Where the mizzen command is on the other hosts. Without it: where it is here.
+    /// Where the mizzen command is on the other hosts. By default, where it is here.
     #[arg(long, value_name = "PATH")]
     pub(crate) agent_path: Option<PathBuf>,
 

@@ -1,7 +1,7 @@
-//! What is looked at on a host: one subject a file.
+//! What is looked at on a host: one file per subject.
 //!
-//! A probe returns findings and never fails: what cannot be found out is a finding too. It may take long, or for ever, where the
-//! kernel or a library does: each has a thread of its own, and is given up after [`PATIENCE`].
+//! A probe returns findings and never fails: what cannot be found out is a finding too. It may take long, or for ever, if the
+//! kernel or a library does: each has its own thread, and is abandoned after [`PATIENCE`].
 
 mod addresses;
 mod attempts;

@@ -1,7 +1,7 @@
 //! Whom a host can connect to: listening for others, and trying all their addresses.
 //!
-//! Whoever connects is told a random word. So an address that leads to another machine, as those of bridges within hosts do,
-//! is not taken for one that works.
+//! Whoever connects is told a random word. So an address that leads to another machine, as the addresses of bridges inside
+//! hosts do, is not mistaken for one that works.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};

@@ -13,7 +13,7 @@ pub(crate) enum Verdict {
     Ok,
     /// Worth knowing; jobs run.
     Note,
-    /// Jobs run, but worse than they could.
+    /// Jobs run, but less well than they could.
     Warn,
     /// Jobs do not run.
     Bad,

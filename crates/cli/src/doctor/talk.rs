@@ -1,4 +1,4 @@
-//! Asking several sides at once, with an end to our patience.
+//! Asking several sides at once, each with a time limit.
 
 use std::time::Instant;
 

@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | starting | its agent says `Started` |
 //! | running | its agent says `Exited`, or is lost |
-//! | ended | it failed and the policy is to start it again: then it is starting |
+//! | ended | it failed and the policy is to restart it: then it is starting again |
 
 mod rank;
 mod words;
@@ -339,6 +339,11 @@ impl Job {
 
     pub(crate) fn verdict(&mut self) -> Option<String> {
         self.verdict.take()
+    }
+
+    /// How many ranks there are.
+    pub(crate) fn size(&self) -> u32 {
+        u32::try_from(self.ranks.len()).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn ranks_of(&self, host: usize) -> Vec<u32> {

@@ -22,12 +22,12 @@ pub(crate) struct Run {
     )]
     pub(crate) processes: u32,
 
-    /// The hosts to run on, as `name` or `name=address to listen on`. Processes are dealt in blocks. Without it: this one.
+    /// The hosts to run on, as `name` or `name=address to listen on`. Processes are dealt in blocks. By default, this one.
     /// A host that is this machine (`localhost`, a loopback address, its own name) needs no remote shell.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub(crate) hosts: Vec<String>,
 
-    /// The command that runs another on a host; split at blanks, `{host}` is the host's name. It must not ask for anything.
+    /// The command that runs another on a host, split at spaces; `{host}` is the host's name. It must not ask for anything.
     #[arg(
         long,
         value_name = "COMMAND",
@@ -35,7 +35,7 @@ pub(crate) struct Run {
     )]
     pub(crate) remote_shell: String,
 
-    /// Where the mizzen command is on the other hosts. Without it: where it is here.
+    /// Where the mizzen command is on the other hosts. By default, where it is here.
     #[arg(long, value_name = "PATH")]
     pub(crate) agent_path: Option<PathBuf>,
 
@@ -43,15 +43,15 @@ pub(crate) struct Run {
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Say over which network and addresses processes of different hosts reach each other, and why those.
+    /// Say over which network and addresses processes of different hosts reach each other, and why.
     #[arg(long)]
     pub(crate) show_paths: bool,
 
-    /// The name of this cluster, in what processes prove of themselves to other hosts.
+    /// The name of this cluster, which is part of what processes prove to other hosts.
     #[arg(long, value_name = "NAME", default_value = "local", value_parser = cluster)]
     pub(crate) cluster: String,
 
-    /// Print the lines of the processes as they are, without `[rank]` before them.
+    /// Print the lines of the processes as they are, without `[rank]` in front of them.
     #[arg(long)]
     pub(crate) no_label: bool,
 
@@ -59,7 +59,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "WHAT", default_value = "stop")]
     pub(crate) on_death: Policy,
 
-    /// With `--on-death restart`: how often processes are started again before the job is ended.
+    /// With `--on-death restart`: how many restarts there may be before the job is ended.
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_MAX_RESTARTS)]
     pub(crate) max_restarts: u32,
 
@@ -76,7 +76,7 @@ pub(crate) enum Policy {
     Stop,
     /// The others go on, and are told.
     Continue,
-    /// It is started again, and the others are told.
+    /// It is restarted, and the others are told.
     Restart,
 }
 

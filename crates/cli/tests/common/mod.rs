@@ -26,6 +26,17 @@ pub fn mizzen<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     command
 }
 
+/// This executable again, as a program that is started by `mizzen run` with these options, or alone if there are none.
+pub fn itself(options: &[&str]) -> Command {
+    let me = std::env::current_exe().expect("this program has a path");
+    if options.is_empty() {
+        return Command::new(me);
+    }
+    let mut command = mizzen(options);
+    command.arg("--").arg(me);
+    command
+}
+
 /// Runs to the end.
 pub fn output<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
     mizzen(args).output().unwrap()

@@ -7,7 +7,7 @@ use crate::limits;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// It is not there, or not for us to read.
+    /// It does not exist, or we may not read it.
     #[error("{0}")]
     Unreadable(#[source] std::io::Error),
     /// It is longer than [`limits::FILE`].
@@ -22,7 +22,7 @@ pub enum ErrorKind {
         /// What the parser of TOML says.
         message: String,
     },
-    /// A key that nothing is known of.
+    /// An unknown key.
     #[error("{within} has no `{key}`")]
     UnknownKey {
         /// The key.
@@ -53,7 +53,7 @@ pub enum ErrorKind {
     /// A network without a name.
     #[error("this network has no name")]
     NoName,
-    /// A value of another type than the key has.
+    /// A value of the wrong type for its key.
     #[error("`{key}` is {expected}, and this is {found}")]
     WrongType {
         /// The key.
@@ -63,7 +63,7 @@ pub enum ErrorKind {
         /// What it is.
         found: &'static str,
     },
-    /// A name that cannot be one.
+    /// A name that is not valid.
     #[error("{name} cannot be the name of a network")]
     BadName {
         /// The name, quoted.
@@ -77,7 +77,7 @@ pub enum ErrorKind {
         /// The line of the first.
         first: usize,
     },
-    /// A word where one of few is expected.
+    /// An unknown word where one of a few is expected.
     #[error("{value} is no `{key}`")]
     UnknownValue {
         /// The key.
@@ -117,7 +117,7 @@ pub enum ErrorKind {
         /// What to write instead.
         instead: String,
     },
-    /// A port that is none.
+    /// A number that is not a port.
     #[error("{port} is not a port")]
     BadPort {
         /// It, as written.

@@ -1,4 +1,4 @@
-//! Proving who we are to other hosts: keys of our own, certified by the agent.
+//! Proving who we are to other hosts: our own keys, certified by the agent.
 //!
 //! Done while joining, and only if the job has several hosts.
 

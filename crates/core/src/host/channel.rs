@@ -18,7 +18,7 @@ use crate::delivery::LaneIn;
 use crate::error::{ArenaError, Departure, PostError};
 use crate::link::Fate;
 use crate::link::MemoryLink;
-use crate::link::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE};
+use crate::link::{Channel, Disconnected, LaneEnd, OpenLane, SENDER_LANE};
 use crate::lock::lock;
 use crate::mailboxes::Mailboxes;
 use crate::memory::{Shared, SlabId};
@@ -102,10 +102,10 @@ impl SocketChannel {
 
     /// Sends a packet without ever waiting for the peer: what its socket does not take now, the keeper sends later. The
     /// keeper itself must not wait, or two of them could wait for each other.
-    pub(super) fn send_later(&self, packet: &Packet<'_>) -> Result<(), Hangup> {
+    pub(super) fn send_later(&self, packet: &Packet<'_>) -> Result<(), Disconnected> {
         let mut backlog = lock(&self.backlog);
         if backlog.len() >= MAX_BACKLOG {
-            return Err(Hangup);
+            return Err(Disconnected);
         }
         backlog.push_back(packet.encode());
         self.flush_locked(&mut backlog)
@@ -119,7 +119,7 @@ impl SocketChannel {
         !backlog.is_empty()
     }
 
-    fn flush_locked(&self, backlog: &mut VecDeque<Vec<u8>>) -> Result<(), Hangup> {
+    fn flush_locked(&self, backlog: &mut VecDeque<Vec<u8>>) -> Result<(), Disconnected> {
         while let Some(packet) = backlog.front() {
             match self.socket.try_send(packet, &[]) {
                 Ok(()) => drop(backlog.pop_front()),
@@ -129,7 +129,7 @@ impl SocketChannel {
                 }
                 Err(_) => {
                     backlog.clear();
-                    return Err(Hangup);
+                    return Err(Disconnected);
                 }
             }
         }
@@ -150,13 +150,15 @@ impl SocketChannel {
         &self,
         packet: &Packet<'_>,
         segments: &[&Shared],
-    ) -> Result<(), Hangup> {
+    ) -> Result<(), Disconnected> {
         let fds: Vec<BorrowedFd<'_>> = segments
             .iter()
             .filter_map(|shared| shared.segment.as_ref())
             .map(|segment| segment.fd())
             .collect();
-        self.socket.send(&packet.encode(), &fds).map_err(|_| Hangup)
+        self.socket
+            .send(&packet.encode(), &fds)
+            .map_err(|_| Disconnected)
     }
 
     /// The peer's sender opened a lane to one of our mailboxes.
@@ -167,7 +169,7 @@ impl SocketChannel {
         lane: LaneNumber,
         mailbox: MailboxId,
         memory: OwnedFd,
-    ) -> Result<(), Hangup> {
+    ) -> Result<(), Disconnected> {
         let Some(core) = mailboxes.get(mailbox) else {
             return self.send_later(&Packet::LaneRefused { lane, full: false });
         };
@@ -264,7 +266,7 @@ impl SocketChannel {
                 return Ok(answer);
             }
             if peer.is_ended() {
-                return Err(peer.gone_or(Departure::Died));
+                return Err(PostError::PeerGone(peer.gone_or(Departure::Died)));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -322,7 +324,7 @@ impl SocketChannel {
 /// The way to another process of this host.
 impl Channel for Arc<SocketChannel> {
     fn open_lane(&self, peer: &Fate, mailbox: MailboxId) -> Result<OpenLane, PostError> {
-        let gone = || peer.gone_or(Departure::Died);
+        let gone = || PostError::PeerGone(peer.gone_or(Departure::Died));
         let segment = Segment::create("mizzen-lane", SENDER_LANE.sender_bytes(), Fault::Now)
             .map_err(|error| PostError::Memory(ArenaError::Memory(error)))?;
         let lane = LaneNumber(self.last_lane.fetch_add(1, Ordering::Relaxed) + 1);
@@ -371,7 +373,7 @@ impl Channel for Arc<SocketChannel> {
         }
     }
 
-    fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Hangup> {
+    fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Disconnected> {
         crash::point("lend.show");
         let packet = Packet::Slab {
             number: slab.0,
@@ -384,7 +386,7 @@ impl Channel for Arc<SocketChannel> {
         let _ = self.send_later(&Packet::SlabGone { number: slab.0 });
     }
 
-    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Hangup> {
+    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Disconnected> {
         self.send_later(&Packet::Name(frame))
     }
 

@@ -9,10 +9,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mizzen_proto::boot::{
-    FromProcess, MAX_PACKET as MAX_AGENT_PACKET, MAX_WAITING, ToProcess, Unreachable,
+    self, FromProcess, MAX_PACKET as MAX_AGENT_PACKET, MAX_WAITING, ToProcess, Unreachable,
 };
 use mizzen_shm::{Access, Fault, ProcessFd, Socket, SocketError, View, region_of_view};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+use tracing::debug;
 
 use super::certify::Heard;
 use super::channel::SocketChannel;
@@ -21,7 +22,7 @@ use super::pair::{Pair, hello_segments};
 use crate::bells::ring;
 use crate::crash;
 use crate::error::{Departure, Gone, JoinError, ReachError};
-use crate::link::{Channel as _, Hangup};
+use crate::link::{Channel as _, Disconnected};
 use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
 use crate::memory::{Memory, SlabId};
@@ -148,10 +149,10 @@ impl Keeper {
         Ok(())
     }
 
-    pub(super) fn tell_agent(&self, packet: &FromProcess) -> Result<(), Hangup> {
+    pub(super) fn tell_agent(&self, packet: &FromProcess) -> Result<(), Disconnected> {
         let mut bytes = Vec::new();
-        packet.encode(&mut bytes).map_err(|_| Hangup)?;
-        self.agent.send(&bytes, &[]).map_err(|_| Hangup)
+        packet.encode(&mut bytes).map_err(|_| Disconnected)?;
+        self.agent.send(&bytes, &[]).map_err(|_| Disconnected)
     }
 
     /// The path to a life of a rank or to a later one, waiting for the agent's introduction.
@@ -204,6 +205,21 @@ impl Keeper {
     pub(crate) fn remark(&self, text: String) {
         let text = cut(text);
         let _ = self.tell_agent(&FromProcess::Waiting { text });
+    }
+
+    /// Has the launcher show how far something is. An agent that has no room for it now hears the next word about it; after
+    /// the last one there is none.
+    pub(super) fn tell_progress(&self, progress: boot::Progress) {
+        let is_last = progress.is_over;
+        let packet = FromProcess::Progress(progress);
+        if is_last {
+            let _ = self.tell_agent(&packet);
+            return;
+        }
+        let mut bytes = Vec::new();
+        if packet.encode(&mut bytes).is_ok() {
+            let _ = self.agent.try_send(&bytes, &[]);
+        }
     }
 
     /// Has the launcher say when this process is the last one. It is asked once.
@@ -565,11 +581,10 @@ impl Rounds {
             return;
         };
         let _ = epoll::delete(&self.epoll, departed.process_fd.as_fd());
-        // Before the arena takes back what there is: who hands over something later sees it.
-        if let Some(link) = departed.link.upgrade() {
-            link.note_reclaimed();
+        match departed.link.upgrade() {
+            Some(link) => link.borrower.reclaim(&process.links.arena),
+            None => process.links.arena.reclaim(departed.id),
         }
-        process.links.arena.reclaim(departed.id);
     }
 }
 
@@ -602,7 +617,7 @@ impl PeerEntry {
             match self.handle(process, me, packet, received.fds) {
                 Ok(true) => (),
                 Ok(false) => return End::Gone(Departure::Left),
-                Err(Hangup) => return End::Gone(Departure::Misbehaved),
+                Err(Disconnected) => return End::Gone(Departure::Misbehaved),
             }
         }
         End::Later
@@ -615,20 +630,20 @@ impl PeerEntry {
         me: ProcessId,
         packet: Packet<'_>,
         mut fds: Vec<OwnedFd>,
-    ) -> Result<bool, Hangup> {
+    ) -> Result<bool, Disconnected> {
         let Some(link) = &self.link else {
             return match packet {
                 Packet::Hello(id) if id == self.id && id != me => {
                     self.attach(process, fds).map(|()| true)
                 }
                 Packet::Bye => Ok(false),
-                _ => Err(Hangup),
+                _ => Err(Disconnected),
             };
         };
         match packet {
-            Packet::Hello(_) => return Err(Hangup),
+            Packet::Hello(_) => return Err(Disconnected),
             Packet::OpenLane { lane, mailbox } => {
-                let memory = fds.pop().filter(|_| fds.is_empty()).ok_or(Hangup)?;
+                let memory = fds.pop().filter(|_| fds.is_empty()).ok_or(Disconnected)?;
                 // A peer that hangs up while we answer is noticed by its socket.
                 let _ =
                     self.channel
@@ -639,15 +654,15 @@ impl PeerEntry {
             Packet::LaneClosed { lane } => self.channel.handle_lane_closed(lane),
             Packet::LaneDone { lane } => self.channel.handle_lane_done(&process.mailboxes, lane),
             Packet::Slab { number, bytes } => {
-                let memory = fds.pop().filter(|_| fds.is_empty()).ok_or(Hangup)?;
-                let bytes = usize::try_from(bytes).map_err(|_| Hangup)?;
+                let memory = fds.pop().filter(|_| fds.is_empty()).ok_or(Disconnected)?;
+                let bytes = usize::try_from(bytes).map_err(|_| Disconnected)?;
                 if !link.has_room_for_slab(bytes) {
-                    return Err(Hangup);
+                    return Err(Disconnected);
                 }
                 let view = View::attach(memory, bytes, Access::ReadOnly, Fault::Now)
-                    .map_err(|_| Hangup)?;
+                    .map_err(|_| Disconnected)?;
                 let added = link.add_slab(SlabId(number), region_of_view(view));
-                return if added { Ok(true) } else { Err(Hangup) };
+                return if added { Ok(true) } else { Err(Disconnected) };
             }
             Packet::SlabGone { number } => link.remove_slab(SlabId(number)),
             Packet::Name(frame) => Control::handle_name(&**process, self.id, frame),
@@ -658,10 +673,12 @@ impl PeerEntry {
     }
 
     /// The peer's hello came: the link is complete.
-    fn attach(&mut self, process: &Arc<Process>, fds: Vec<OwnedFd>) -> Result<(), Hangup> {
-        let theirs = Pair::attach(fds).map_err(|_| Hangup)?.ok_or(Hangup)?;
+    fn attach(&mut self, process: &Arc<Process>, fds: Vec<OwnedFd>) -> Result<(), Disconnected> {
+        let theirs = Pair::attach(fds)
+            .map_err(|_| Disconnected)?
+            .ok_or(Disconnected)?;
         crash::point("attach.mapped");
-        let (out, back) = self.pair.shared_lanes(&theirs.pair).ok_or(Hangup)?;
+        let (out, back) = self.pair.shared_lanes(&theirs.pair).ok_or(Disconnected)?;
         let bells = theirs.bells.clone();
         let parts = Parts {
             lane: out.shared_producer(),
@@ -677,6 +694,7 @@ impl PeerEntry {
             parts,
             Box::new(Arc::clone(&self.channel)),
         ));
+        debug!(parent: &process.span, peer = %link.peer, "link through memory made");
         process.peers.add(Path::Memory(Arc::clone(&link)));
         process.links.add(Arc::clone(&link));
         self.link = Some(Arc::clone(&link));

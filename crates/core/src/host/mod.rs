@@ -18,7 +18,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mizzen_identity::Credentials;
-use mizzen_proto::boot::{Boot, FromProcess, MAX_PACKET, ToProcess};
+use mizzen_proto::boot::{Boot, FromProcess, MAX_PACKET, Progress, ToProcess};
+
+use tracing::debug;
 
 use self::keeper::Keeper;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -46,16 +48,13 @@ impl Endpoint {
 /// Joins the launcher's job, or makes a job of one.
 fn join() -> Result<Arc<Process>, JoinError> {
     crate::crash::hook_lanes();
+    crate::log::show_if_asked();
     let Some(agent) = inherit::take_agent()? else {
         let id = ProcessId::new(Rank(0), Incarnation(0));
         let alone = Box::new(Alone);
-        return Ok(Process::new(
-            id,
-            1,
-            "localhost".into(),
-            Memory::Heap,
-            alone,
-        )?);
+        let process = Process::new(id, 1, "localhost".into(), Memory::Heap, alone)?;
+        debug!(parent: &process.span, "is a job of one: no launcher started it");
+        return Ok(process);
     };
     let unclear = |cause: String| JoinError::Agent(cause);
     let mut buffer = [0; MAX_PACKET];
@@ -91,6 +90,8 @@ fn join() -> Result<Arc<Process>, JoinError> {
         .tell_agent(&ready)
         .map_err(|_| unclear("it is gone".into()))?;
     keeper.start(&process, early)?;
+    let (host, size) = (&process.host, process.size);
+    debug!(parent: &process.span, host, size, hosts = boot.hosts, "joined the job");
     Ok(process)
 }
 
@@ -180,7 +181,11 @@ impl Neighbours for Launched {
         process.is_last.load(Ordering::Acquire)
     }
 
-    fn remark(&self, _: ProcessId, text: String) {
+    fn remark(&self, text: String) {
         self.0.remark(text);
+    }
+
+    fn tell_progress(&self, progress: Progress) {
+        self.0.tell_progress(progress);
     }
 }

@@ -4,10 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
-use zerocopy::IntoBytes;
 
 use super::Incoming;
-use crate::fuzzing::{Place, Victim};
+use crate::fuzzing::{SharedMemory, Victim};
 use crate::memory::LoanTicket;
 use crate::message::Flags;
 
@@ -33,7 +32,7 @@ impl<'de> Deserialize<'de> for Changed {
             fn visit_str<E: Error>(self, text: &str) -> Result<Changed, E> {
                 VICTIM.with_borrow(|victim| {
                     let victim = victim.as_ref().expect("the test has set it");
-                    victim.write(Place::Slab(0), 1, &[0xff; TEXT.len()]);
+                    victim.write(SharedMemory::Slab(0), 1, &[0xff; TEXT.len()]);
                 });
                 Ok(Changed(core::hint::black_box(text).as_bytes().to_vec()))
             }
@@ -46,7 +45,7 @@ const TEXT: &str = "plain text, checked and then copied";
 
 /// A message in a block of the hostile peer's memory, which it can write at any time.
 fn post_block(victim: &mut Victim, flags: Flags, bytes: &[u8]) {
-    victim.write(Place::Slab(0), 0, bytes);
+    victim.write(SharedMemory::Slab(0), 0, bytes);
     let ticket = LoanTicket {
         slab: 0,
         number: 0,
@@ -55,7 +54,7 @@ fn post_block(victim: &mut Victim, flags: Flags, bytes: &[u8]) {
         loan: 1,
     };
     let tag = flags.with(Flags::LONG).0;
-    assert!(victim.post(Place::SharedLane, tag, None, ticket.as_bytes()));
+    assert!(victim.post(SharedMemory::SharedLane, tag, None, &ticket.to_bytes()));
 }
 
 /// The message that was posted: the mailbox may first hear that its peer is gone.
@@ -84,7 +83,7 @@ fn a_detached_message_does_not_change_any_more() {
     post_block(&mut victim, Flags::SINGLE.with(Flags::VALUE), &text);
     let message = next(&victim);
     let mut message = message.detach().unwrap();
-    victim.write(Place::Slab(0), 1, &[0xff; TEXT.len()]);
+    victim.write(SharedMemory::Slab(0), 1, &[0xff; TEXT.len()]);
     assert_eq!(message.unpack_value::<String>().unwrap(), TEXT);
 }
 
@@ -94,7 +93,7 @@ fn a_table_that_changes_after_it_was_checked_is_refused() {
     // Two pieces of one byte each, of which the second grows after the table was read.
     post_block(&mut victim, Flags::default(), &[2, 4, 4, 7, 8]);
     let mut message = next(&victim);
-    victim.write(Place::Slab(0), 2, &[200]);
+    victim.write(SharedMemory::Slab(0), 2, &[200]);
     assert_eq!(message.unpack_express::<u8>().unwrap(), 7);
     assert!(message.unpack_express::<u8>().is_err());
     assert!(message.unpack_value::<Vec<u8>>().is_err());

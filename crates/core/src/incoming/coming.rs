@@ -1,30 +1,123 @@
-//! Unpacking a message from another host whose body has yet to come.
+//! Unpacking a message of which some has yet to come.
 //!
-//! The first pieces came with the announcement. The others lie in the body, which is asked for once: by `finish`, straight
-//! into the memory of the cheaper pieces; or by the first piece of it that is to be there at once, into memory
-//! of our own.
+//! One from another host: the first pieces came with the announcement. The others lie in the body, which is asked for once: by
+//! `finish`, straight into the memory of the cheaper pieces; or by the first piece of it that is wanted at once, into our own
+//! memory.
+//!
+//! A long one on the same host is copied as it comes. If it is longer than what may be unread, its sender waits for what is read
+//! to be let go: so cheaper pieces are filled before later ones are unpacked, and nothing can be unpacked twice.
 
 use std::time::{Duration, Instant};
 
+use zerocopy::IntoBytes;
+
 use super::unpack::Incoming;
 use crate::error::UnpackError;
-use crate::memory::{LentBytes, Loan, Purpose};
-use crate::message::{Flags, Payload};
+use crate::memory::{Block, Loan, Purpose};
+use crate::message::{Flags, Payload, Streaming};
+use crate::plain::Plain;
 use crate::wait::Until;
 
+/// Bytes of values that are copied before more memory is written.
+const STEP: usize = 1 << 20;
 /// How long to wait for a block of our own arena for a lent piece: the reader may hold all of it, and then nobody else
 /// gives any back.
 const LENT_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Incoming<'_> {
-    /// Waits until `len` bytes from `at` on are here.
+    /// Copies the bytes from `at` on, waiting for them.
+    #[inline]
+    pub(super) fn copy(&mut self, at: usize, target: &mut [u8]) -> Result<(), UnpackError> {
+        if at + target.len() > self.payload.here() {
+            return self.copy_coming(at, target);
+        }
+        self.payload.copy_out(at, target);
+        Ok(())
+    }
+
+    #[cold]
+    fn copy_coming(&mut self, at: usize, target: &mut [u8]) -> Result<(), UnpackError> {
+        match &mut self.payload {
+            Payload::Stream(stream) => {
+                if !stream.holds_all() {
+                    fill(&mut **stream, core::mem::take(&mut self.pending))?;
+                }
+                stream.copy_coming(at, target)
+            }
+            _ => {
+                self.receive_all()?;
+                self.payload.copy_out(at, target);
+                Ok(())
+            }
+        }
+    }
+
+    /// Copies `count` values from `at` on, waiting for them. Their number came from a peer: memory is written as they come.
+    pub(super) fn copy_values<T: Plain>(
+        &mut self,
+        at: usize,
+        count: usize,
+    ) -> Result<Vec<T>, UnpackError> {
+        let bytes = count * size_of::<T>();
+        let mut values = Vec::new();
+        values
+            .try_reserve_exact(count)
+            .map_err(|_| UnpackError::Memory { bytes })?;
+        let step = match self.payload {
+            Payload::Stream(_) => (STEP / size_of::<T>()).max(1),
+            _ => count,
+        };
+        while values.len() < count {
+            let from = values.len();
+            values.resize_with(count.min(from + step), T::new_zeroed);
+            let target = values[from..].as_mut_bytes();
+            self.copy(at + from * size_of::<T>(), target)?;
+        }
+        Ok(values)
+    }
+
+    /// An error if what was unpacked is gone.
+    pub(super) fn check_unspent(&self) -> Result<(), UnpackError> {
+        let is_spent = match &self.payload {
+            Payload::Stream(stream) => stream.is_spent(),
+            _ => self.flags.has(Flags::SPENT),
+        };
+        if is_spent {
+            return Err(UnpackError::Spent);
+        }
+        Ok(())
+    }
+
+    /// What has not been unpacked, in memory of our own.
+    pub(super) fn detach_payload(&mut self) -> Result<Payload, UnpackError> {
+        let len = self.payload.len();
+        let at = self.data_at().min(len);
+        match &mut self.payload {
+            Payload::Stream(stream) if !stream.holds_all() => {
+                let mut bytes = zeroed(len)?;
+                stream.copy_out(0, &mut bytes[..stream.table_len()]);
+                stream.copy_coming(at, &mut bytes[at..])?;
+                self.flags = self.flags.with(Flags::SPENT);
+                Ok(Payload::Owned(bytes))
+            }
+            _ => {
+                self.arrive(0, len)?;
+                let none = Payload::Owned(Vec::new());
+                Ok(core::mem::replace(&mut self.payload, none).detach())
+            }
+        }
+    }
+
+    /// Waits until `len` bytes from `at` on are here, if they can all be.
     #[inline]
     pub(super) fn arrive(&mut self, at: usize, len: usize) -> Result<(), UnpackError> {
         if at + len <= self.payload.here() {
             return Ok(());
         }
         match &mut self.payload {
-            Payload::Stream(stream) => stream.arrive(at + len),
+            Payload::Stream(stream) if stream.holds_all() => stream.arrive(at + len),
+            // It comes while it is copied.
+            Payload::Stream(_) => Ok(()),
             _ => self.receive_all(),
         }
     }
@@ -67,23 +160,11 @@ impl Incoming<'_> {
 
     /// Fills the memory of the cheaper pieces while they come.
     pub(super) fn finish_stream(mut self) -> Result<(), UnpackError> {
-        let mut pending = core::mem::take(&mut self.pending);
-        // Pieces that were unpacked twice need their bytes twice.
-        let in_order = pending
-            .windows(2)
-            .all(|two| two[0].0 + two[0].1.len() <= two[1].0);
         let Payload::Stream(stream) = &mut self.payload else {
             return Ok(());
         };
-        for (at, target) in &mut pending {
-            if in_order {
-                stream.copy_coming(*at, target)?;
-            } else {
-                stream.arrive(*at + target.len())?;
-                stream.copy_out(*at, target);
-            }
-        }
-        Ok(())
+        stream.read_once();
+        fill(&mut **stream, core::mem::take(&mut self.pending))
     }
 
     /// Fills the memory of the cheaper pieces, straight from the network where it can.
@@ -145,7 +226,7 @@ impl Incoming<'_> {
         let here = self.payload.here();
         let mut bytes = zeroed(self.payload.len())?;
         self.payload.copy_out(0, &mut bytes[..here]);
-        let mut blocks: Vec<(usize, LentBytes)> = Vec::new();
+        let mut blocks: Vec<(usize, Block)> = Vec::new();
         for (at, entry) in pieces {
             if entry.is_lent() && at >= here && entry.len > 0 {
                 blocks.push((at, self.block(entry.len as usize)?));
@@ -178,7 +259,7 @@ impl Incoming<'_> {
         Ok(())
     }
 
-    fn block(&self, len: usize) -> Result<LentBytes, UnpackError> {
+    fn block(&self, len: usize) -> Result<Block, UnpackError> {
         let until = Until::Deadline(Instant::now() + LENT_PATIENCE);
         let links = &self.process.links;
         links
@@ -186,9 +267,29 @@ impl Incoming<'_> {
             .map_err(|_| UnpackError::Memory { bytes: len })
     }
 
-    fn loan(&self, block: LentBytes) -> Loan {
-        block.into_loan(self.process.id, self.process.links.own_returns().clone())
+    fn loan(&self, block: Block) -> Loan {
+        block.into_loan(self.process.id)
     }
+}
+
+/// Fills the memory of cheaper pieces while they come.
+fn fill(
+    stream: &mut dyn Streaming,
+    mut pending: Vec<(usize, &mut [u8])>,
+) -> Result<(), UnpackError> {
+    pending.sort_by_key(|(at, target)| (*at, target.len()));
+    let mut last: Option<(usize, &[u8])> = None;
+    for (at, target) in pending {
+        match last {
+            // A piece that was unpacked twice comes once.
+            Some((before, filled)) if before == at && filled.len() == target.len() => {
+                target.copy_from_slice(filled);
+            }
+            _ => stream.copy_coming(at, target)?,
+        }
+        last = Some((at, target));
+    }
+    Ok(())
 }
 
 /// Memory that costs nothing until it is written. Its length came from a peer.

@@ -4,7 +4,9 @@
 //! | --- | --- |
 //! | `unpack` | the pieces, one after the other |
 //! | `coming` | what is not here yet when it is wanted |
+//! | `arrived` | waiting as a task until it is |
 
+mod arrived;
 #[cfg(test)]
 mod changing;
 mod coming;

@@ -3,9 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use zerocopy::IntoBytes;
-
-use crate::error::UnpackError;
+use crate::error::{Error, UnpackError};
 use crate::link::{MemoryLink, Stream};
 use crate::memory::{Borrowed, Loan, LoanTicket};
 use crate::message::{
@@ -14,6 +12,7 @@ use crate::message::{
 use crate::plain::Plain;
 use crate::process::Process;
 use crate::rank::{ProcessId, Rank};
+use crate::values::decode;
 
 /// A received message, unpacked piece by piece in the order in which it was packed.
 ///
@@ -108,41 +107,35 @@ impl<'m> Incoming<'m> {
         self.peek().ok().map(|(entry, _)| entry.len as usize)
     }
 
-    /// Unpacks one plain value, there when this returns.
+    /// Unpacks one plain value, at once: for what decides how to go on.
     ///
     /// # Errors
     ///
-    /// [`UnpackError`] if there is no piece left, its length is another, or it is a serde value.
-    pub fn unpack_express<T: Plain>(&mut self) -> Result<T, UnpackError> {
+    /// [`UnpackError`] if there is no piece left, it has another length, or it is a serde value.
+    pub fn unpack_express<T: Plain>(&mut self) -> Result<T, Error> {
         let at = self.plain_of::<T>(size_of::<T>())?;
-        self.arrive(at, size_of::<T>())?;
         let mut value = T::new_zeroed();
-        self.payload.copy_out(at, value.as_mut_bytes());
+        self.copy(at, value.as_mut_bytes())?;
         Ok(value)
     }
 
-    /// Unpacks plain values into `target`, there when this returns.
+    /// Unpacks plain values into `target`, at once.
     ///
     /// # Errors
     ///
     /// As [`unpack_express`](Self::unpack_express).
-    pub fn unpack_express_into<T: Plain + ?Sized>(
-        &mut self,
-        target: &mut T,
-    ) -> Result<(), UnpackError> {
+    pub fn unpack_express_into<T: Plain + ?Sized>(&mut self, target: &mut T) -> Result<(), Error> {
         let target = target.as_mut_bytes();
         let at = self.plain_of::<T>(target.len())?;
-        self.arrive(at, target.len())?;
-        self.payload.copy_out(at, target);
-        Ok(())
+        Ok(self.copy(at, target)?)
     }
 
     /// Unpacks a piece of any number of plain values.
     ///
     /// # Errors
     ///
-    /// [`UnpackError`] if there is no piece left or its length is no multiple of a value's.
-    pub fn unpack_vec<T: Plain>(&mut self) -> Result<Vec<T>, UnpackError> {
+    /// [`UnpackError`] if there is no piece left, or its length is not a multiple of a value's.
+    pub fn unpack_vec<T: Plain>(&mut self) -> Result<Vec<T>, Error> {
         let (entry, _) = self.peek()?;
         let (len, size) = (entry.len as usize, size_of::<T>());
         check_plain(entry)?;
@@ -150,30 +143,20 @@ impl<'m> Incoming<'m> {
             return Err(UnpackError::Length {
                 expected: size,
                 found: len,
-            });
+            }
+            .into());
         }
         let at = self.plain_of::<T>(len)?;
-        self.arrive(at, len)?;
-        let mut values = Vec::new();
-        values
-            .try_reserve_exact(len / size)
-            .map_err(|_| UnpackError::Memory { bytes: len })?;
-        values.resize_with(len / size, T::new_zeroed);
-        self.payload
-            .copy_out(at, values.as_mut_slice().as_mut_bytes());
-        Ok(values)
+        Ok(self.copy_values(at, len / size)?)
     }
 
-    /// Says where the next piece shall go. It is there after [`finish`](Self::finish), not before: until then
-    /// `target` cannot be looked at.
+    /// Says where the next piece is to go. It is there after [`finish`](Self::finish), not before: until then `target` cannot
+    /// be read.
     ///
     /// # Errors
     ///
     /// As [`unpack_express`](Self::unpack_express).
-    pub fn unpack_cheaper<T: Plain + ?Sized>(
-        &mut self,
-        target: &'m mut T,
-    ) -> Result<(), UnpackError> {
+    pub fn unpack_cheaper<T: Plain + ?Sized>(&mut self, target: &'m mut T) -> Result<(), Error> {
         let target = target.as_mut_bytes();
         let at = self.plain_of::<T>(target.len())?;
         self.pending.push((at, target));
@@ -185,10 +168,10 @@ impl<'m> Incoming<'m> {
     /// # Errors
     ///
     /// [`UnpackError`] if the next piece is not lent or does not hold whole values of `T`.
-    pub fn unpack_lent<T: Plain>(&mut self) -> Result<Borrowed<T>, UnpackError> {
+    pub fn unpack_lent<T: Plain>(&mut self) -> Result<Borrowed<T>, Error> {
         let (entry, used) = self.peek()?;
         if !entry.is_lent() {
-            return Err(UnpackError::NotLent);
+            return Err(UnpackError::NotLent.into());
         }
         let at = self.data_at;
         let buffer = if self.flags.has(Flags::FOREIGN) {
@@ -197,7 +180,7 @@ impl<'m> Incoming<'m> {
             self.take_lent(at).ok_or(UnpackError::NotLent)?
         };
         self.step(entry, used);
-        Borrowed::new(buffer)
+        Ok(Borrowed::new(buffer)?)
     }
 
     /// Unpacks any serde value.
@@ -205,9 +188,9 @@ impl<'m> Incoming<'m> {
     /// # Errors
     ///
     /// [`UnpackError::Decode`] if the bytes are not a `T`; [`UnpackError::NotAValue`] if they are plain data.
-    pub fn unpack_value<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, UnpackError> {
+    pub fn unpack_value<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, Error> {
         if self.peek()?.0.kind == Kind::Plain {
-            return Err(UnpackError::NotAValue);
+            return Err(UnpackError::NotAValue.into());
         }
         self.unpack_encoded()
     }
@@ -217,8 +200,8 @@ impl<'m> Incoming<'m> {
     /// # Errors
     ///
     /// [`UnpackError::Decode`] if the bytes are not a `T`.
-    pub fn unpack_encoded<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, UnpackError> {
-        self.with_piece(|bytes| postcard::from_bytes(bytes).map_err(UnpackError::decode))
+    pub fn unpack_encoded<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, Error> {
+        Ok(self.with_piece(decode)?)
     }
 
     /// Unpacks a message that was packed into this one.
@@ -226,35 +209,38 @@ impl<'m> Incoming<'m> {
     /// # Errors
     ///
     /// [`UnpackError`] if the piece is not a message.
-    pub fn unpack_message(&mut self) -> Result<Incoming<'static>, UnpackError> {
+    pub fn unpack_message(&mut self) -> Result<Incoming<'static>, Error> {
         let (process, source) = (Arc::clone(&self.process), self.source);
-        let bytes = self.with_piece(|bytes| Ok(bytes.to_vec()))?;
+        let bytes = self.with_piece(|_, bytes| Ok(bytes.to_vec()))?;
         let (flags, rest) = bytes.split_first().ok_or(UnpackError::NotAMessage)?;
         let flags = Flags(u16::from(*flags));
         if flags.without(Flags::SINGLE.with(Flags::VALUE)) != Flags::default() {
-            return Err(UnpackError::NotAMessage);
+            return Err(UnpackError::NotAMessage.into());
         }
-        Incoming::open(process, source, flags, Payload::Owned(rest.to_vec()), None)
+        let payload = Payload::Owned(rest.to_vec());
+        Ok(Incoming::open(process, source, flags, payload, None)?)
     }
 
-    /// Passes over the next piece.
+    /// Skips the next piece.
     ///
     /// # Errors
     ///
     /// [`UnpackError::NoPiece`] if there is none.
-    pub fn skip(&mut self) -> Result<(), UnpackError> {
+    pub fn skip(&mut self) -> Result<(), Error> {
         let (entry, used) = self.peek()?;
         self.step(entry, used);
         Ok(())
     }
 
-    /// Starts again from the first piece. Lent pieces that were unpacked do not come back.
+    /// Starts again from the first piece. Lent pieces that have been unpacked do not come back.
     ///
     /// # Errors
     ///
-    /// [`UnpackError`] never in practice: the table was read once already.
-    pub fn reset(&mut self) -> Result<(), UnpackError> {
-        self.read_table()
+    /// [`UnpackError::Spent`] if pieces were unpacked, and the message came from a process of this host and is longer than what
+    /// that may have unread here (64 MiB).
+    pub fn reset(&mut self) -> Result<(), Error> {
+        self.check_unspent()?;
+        Ok(self.read_table()?)
     }
 
     /// Fills the memory of all [`unpack_cheaper`](Self::unpack_cheaper) calls and ends the message.
@@ -262,10 +248,10 @@ impl<'m> Incoming<'m> {
     /// # Errors
     ///
     /// [`UnpackError`] if the sender was lost before all of it came.
-    pub fn finish(self) -> Result<(), UnpackError> {
+    pub fn finish(self) -> Result<(), Error> {
         match self.payload {
-            Payload::Offered(_) => return self.finish_offered(),
-            Payload::Stream(_) => return self.finish_stream(),
+            Payload::Offered(_) => return Ok(self.finish_offered()?),
+            Payload::Stream(_) => return Ok(self.finish_stream()?),
             _ => (),
         }
         for (at, target) in self.pending {
@@ -279,22 +265,41 @@ impl<'m> Incoming<'m> {
         self.pending.iter().map(|(_, target)| target.len()).sum()
     }
 
-    /// A message that holds nothing of the sender's memory: lanes and lent blocks are free again, except for lent
-    /// pieces. Use it to keep a message for long.
+    /// A copy of the message that holds nothing of the sender's memory, except for lent pieces: lanes and blocks are free
+    /// again. Use it to keep a message for a long time.
     ///
     /// # Errors
     ///
-    /// [`UnpackError::PeerGone`] if the rest of the message did not come; [`UnpackError::Pending`] if cheaper pieces wait for [`finish`](Self::finish).
-    pub fn detach(mut self) -> Result<Incoming<'static>, UnpackError> {
+    /// [`UnpackError::PeerGone`] if the rest of the message did not come; [`UnpackError::Pending`] if cheaper pieces wait for
+    /// [`finish`](Self::finish).
+    pub fn detach(mut self) -> Result<Incoming<'static>, Error> {
         if !self.pending.is_empty() {
-            return Err(UnpackError::Pending);
+            return Err(UnpackError::Pending.into());
         }
-        self.arrive(0, self.payload.len())?;
+        let payload = self.detach_payload()?;
         Ok(Incoming {
-            payload: self.payload.detach(),
+            payload,
             pending: Vec::new(),
             ..self
         })
+    }
+
+    /// The same message, of which no piece has been told where to go.
+    pub(super) fn without_pending(self) -> Incoming<'static> {
+        Incoming {
+            pending: Vec::new(),
+            ..self
+        }
+    }
+
+    /// Whether all of its bytes are here.
+    pub(super) fn is_all_here(&self) -> bool {
+        self.payload.here() == self.payload.len()
+    }
+
+    /// Where the next piece begins.
+    pub(super) fn data_at(&self) -> usize {
+        self.data_at
     }
 
     /// Where the next piece begins, if it is plain values of `T` and `len` bytes long; steps over it.
@@ -340,24 +345,20 @@ impl<'m> Incoming<'m> {
         Ok(at)
     }
 
-    /// Gives the next piece's bytes to `read`, which may check and then use them: they cannot change meanwhile.
+    /// Gives the process and the next piece's bytes to `read`, which may check and then use them: they cannot change meanwhile.
     pub(crate) fn with_piece<T>(
         &mut self,
-        read: impl FnOnce(&[u8]) -> Result<T, UnpackError>,
+        read: impl FnOnce(&Arc<Process>, &[u8]) -> Result<T, UnpackError>,
     ) -> Result<T, UnpackError> {
         let (entry, _) = self.peek()?;
         let len = entry.len as usize;
         let at = self.piece_of(len)?;
         self.arrive(at, len)?;
         match self.payload.in_place() {
-            Some(bytes) => read(&bytes[at..at + len]),
+            Some(bytes) => read(&self.process, &bytes[at..at + len]),
             None => {
-                let mut copy = Vec::new();
-                copy.try_reserve_exact(len)
-                    .map_err(|_| UnpackError::Memory { bytes: len })?;
-                copy.resize(len, 0);
-                self.payload.copy_out(at, &mut copy);
-                read(&copy)
+                let copy: Vec<u8> = self.copy_values(at, len)?;
+                read(&self.process, &copy)
             }
         }
     }
@@ -401,7 +402,7 @@ impl<'m> Incoming<'m> {
     #[inline]
     fn arrive_window(&mut self, at: usize) -> Result<(), UnpackError> {
         match &mut self.payload {
-            Payload::Stream(stream) => stream.arrive((at + VARINT_MAX).min(stream.len())),
+            Payload::Stream(stream) => stream.arrive_table((at + VARINT_MAX).min(stream.len())),
             _ => Ok(()),
         }
     }

@@ -19,7 +19,7 @@ pub(crate) const SHARED_LANE: Shape = Shape::new(512, 1 << 17);
 
 /// The peer is gone.
 #[derive(Debug)]
-pub(crate) struct Hangup;
+pub(crate) struct Disconnected;
 
 /// The way to the other side of a link: a place in this OS process (`together`), or a socket to another process of this
 /// host (`host::channel`).
@@ -28,7 +28,7 @@ pub(crate) trait Channel: Debug + Send + Sync {
     fn open_lane(&self, peer: &Fate, mailbox: MailboxId) -> Result<OpenLane, PostError>;
 
     /// Shows the peer one of our slabs.
-    fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Hangup>;
+    fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Disconnected>;
 
     /// One of our slabs is gone.
     fn hide_slab(&self, slab: SlabId);
@@ -37,7 +37,7 @@ pub(crate) trait Channel: Debug + Send + Sync {
     fn ends_with_its_process(&self) -> bool;
 
     /// Sends a frame about names.
-    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Hangup>;
+    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Disconnected>;
 
     /// The peer does not drain its lane: some thread of it shall.
     fn remind(&self);

@@ -1,9 +1,9 @@
-//! Whether the peer of a link is still there, and how it went if not.
+//! Whether the peer of a link is still there, and how it went if not: the same for links through memory and over networks.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::{Departure, Gone, PostError};
+use crate::error::{Departure, Gone};
 use crate::rank::ProcessId;
 
 /// The peer of one link, and its end.
@@ -24,8 +24,8 @@ impl Fate {
     }
 
     /// The link ends. The first reason counts.
-    pub(crate) fn end(&self, how: Departure) {
-        let _ = self.gone.set(Gone::new(self.peer, how));
+    pub(crate) fn end(&self, gone: Gone) {
+        let _ = self.gone.set(gone);
         self.ended.store(true, Ordering::Release);
     }
 
@@ -40,8 +40,8 @@ impl Fate {
         self.gone.get().copied()
     }
 
-    /// The error of whoever wanted to post. If nobody has said how the peer went, it went as `otherwise`.
-    pub(crate) fn gone_or(&self, otherwise: Departure) -> PostError {
-        PostError::PeerGone(self.gone().unwrap_or(Gone::new(self.peer, otherwise)))
+    /// How the peer went. If nobody has said so, it went as `otherwise`.
+    pub(crate) fn gone_or(&self, otherwise: Departure) -> Gone {
+        self.gone().unwrap_or(Gone::new(self.peer, otherwise))
     }
 }

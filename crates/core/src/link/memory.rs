@@ -4,24 +4,26 @@
 //! which it gives back the other's lent buffers; and a view of the other's watches and bells.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mizzen_lane::{
-    Call, Consumer, Peek, Published, Region, Returns, SharedProducer, Watch, call_after_publish,
-    call_quietly,
+    Call, Consumer, Lender, Peek, Published, Refused, Region, Returns, SharedProducer, Watch,
+    call_after_publish, call_quietly,
 };
 use mizzen_shm::barrier;
 
+use super::behind::{Behind, Route};
 use super::channel::Channel;
-use super::chunks::StreamOut;
+use super::counts::LinkCounts;
 use super::fate::Fate;
 use crate::bells::ring;
+use crate::counters::{Counted, Counter, Rows};
 use crate::error::{Departure, Gone, PostError, UnpackError};
 use crate::lock::lock;
-use crate::memory::{Arena, Loan, LoanTicket, SlabId};
-use crate::message::{Flags, Payload, lent_tickets, ticket_at};
+use crate::memory::{Arena, Borrower, Loan, LoanTicket, SlabId, lender};
+use crate::message::{Encoded, Flags, Payload, lent_tickets, ticket_at};
 use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, slot_of};
 
 /// Messages that a process may have posted to one mailbox without their being retrieved. Bounds the memory of a mailbox
@@ -30,7 +32,7 @@ pub(crate) const WINDOW: u32 = 256;
 
 /// Mailboxes of which there is news that a peer has no room for: one that makes us answer and never reads, far above what
 /// an honest one can cause.
-const UNTOLD_MAX: usize = 1 << 16;
+const UNSENT_NOTICES_MAX: usize = 1 << 16;
 
 /// Messages that are to be discarded and whose slab did not come yet: far above what an honest peer can cause, and one that
 /// goes beyond loses what it lent.
@@ -39,8 +41,13 @@ const UNREAD_MAX: usize = 1 << 14;
 /// ones before it tells that old ones are gone.
 const MAX_SLABS: usize = 2 * Arena::MAX_BLOCKS;
 /// The most bytes of them together. An arena whose every block is in a slab of small ones of its own has 8 GiB, one that
-/// keeps all large ones it may keep has 5 GiB; they count as the peer's memory, and as our addresses.
+/// keeps all large ones it may keep has 5 GiB, and its long messages have 8 GiB; they count as the peer's memory, and as our
+/// addresses.
 const MAX_SLABS_BYTES: usize = 16 << 30;
+
+/// In `unsent`: notices to the peer, and messages.
+const NOTICES: u8 = 1;
+const BEHIND: u8 = 2;
 
 /// A link through memory to one peer.
 #[derive(Debug)]
@@ -54,12 +61,9 @@ pub(crate) struct MemoryLink {
     /// The peer's watches and bells.
     pub(crate) watches: Region,
     pub(crate) bells: Region,
-    /// Where we give back the peer's buffers.
-    pub(crate) returns: Returns,
-    /// Where the peer gives back ours.
-    pub(crate) their_returns: Returns,
-    /// Memory of long messages to the peer, for as many threads as send one at once.
-    pub(crate) streams: Mutex<Vec<StreamOut>>,
+    /// The peer's blocks at us, and ours at the peer.
+    pub(crate) lender: Lender,
+    pub(crate) borrower: Borrower,
     /// Slabs of the peer's arena that we know, and those of ours that the peer knows.
     slabs: Mutex<Slabs>,
     slab_came: Condvar,
@@ -68,14 +72,15 @@ pub(crate) struct MemoryLink {
     shown: Mutex<BTreeSet<u32>>,
     routes: Mutex<HashMap<MailboxId, Arc<Route>>>,
     /// What we could not tell the peer because our lane to it was full.
-    untold: Mutex<HashMap<MailboxId, News>>,
-    has_untold: AtomicBool,
+    unsent_notices: Mutex<HashMap<MailboxId, MailboxNotice>>,
+    /// Messages of ours that found no room.
+    pub(super) behind: Behind,
+    /// Which of these there are.
+    unsent: AtomicU8,
     pub(crate) channel: Box<dyn Channel>,
     pub(crate) fate: Fate,
+    pub(crate) counts: LinkCounts,
     cleaned: AtomicBool,
-    reclaimed: AtomicBool,
-    /// Bells of our threads that sleep until the peer makes room: they are woken when it is gone.
-    sleepers: Mutex<Vec<u32>>,
 }
 
 /// The slabs that a peer has shown us.
@@ -139,10 +144,14 @@ impl Inbound {
         self.last.insert(account)
     }
 
-    /// The mailbox is gone: its account, if it had one.
-    pub(crate) fn close_account(&mut self, mailbox: MailboxId) -> Option<Arc<Account>> {
+    /// The mailbox is gone, and its account with it. Whether it had one.
+    pub(crate) fn close_account(&mut self, mailbox: MailboxId, counts: &LinkCounts) -> bool {
         self.last = None;
-        self.accounts.remove(&mailbox)
+        let closed = self.accounts.remove(&mailbox);
+        if let Some(account) = &closed {
+            counts.notices_sent.add(account.notices.get());
+        }
+        closed.is_some()
     }
 }
 
@@ -151,16 +160,19 @@ impl Inbound {
 pub(crate) struct Account {
     pub(crate) link: Weak<MemoryLink>,
     pub(crate) mailbox: MailboxId,
-    owed: AtomicU32,
+    /// How many were retrieved. The peer was told of all but those since the last half of a window.
+    retrieved: AtomicU64,
+    /// How often credits were returned. Only the owner of the mailbox does.
+    notices: Counter,
     /// How many of its messages are in the mailbox's queue, under whose lock this changes.
     queued: AtomicU32,
 }
 
 /// What a process tells another about one of its mailboxes: credits, or that it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct News(pub(crate) u32);
+pub(crate) struct MailboxNotice(pub(crate) u32);
 
-impl News {
+impl MailboxNotice {
     pub(crate) const CLOSED: Self = Self(u32::MAX);
 
     fn credits(credits: u32) -> Self {
@@ -178,21 +190,6 @@ impl News {
         } else {
             Self::credits(self.0 + other.0)
         }
-    }
-}
-
-/// What a process knows of a mailbox of the peer to which it posts.
-#[derive(Debug)]
-pub(crate) struct Route {
-    pub(crate) mailbox: MailboxId,
-    pub(crate) watch: Watch,
-    pub(crate) credits: AtomicU32,
-    pub(crate) closed: AtomicBool,
-}
-
-impl Route {
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire) || self.watch.call() == Call::Closed
     }
 }
 
@@ -219,21 +216,20 @@ impl MemoryLink {
             }),
             watches: parts.watches,
             bells: parts.bells,
-            returns: parts.returns,
-            their_returns: parts.their_returns,
-            streams: Mutex::default(),
+            lender: lender(parts.returns),
+            borrower: Borrower::new(peer, parts.their_returns),
             slabs: Mutex::default(),
             slab_came: Condvar::new(),
             unread: Mutex::default(),
             shown: Mutex::default(),
             routes: Mutex::default(),
-            untold: Mutex::default(),
-            has_untold: AtomicBool::new(false),
+            unsent_notices: Mutex::default(),
+            behind: Behind::default(),
+            unsent: AtomicU8::new(0),
             channel,
             fate: Fate::of(peer),
+            counts: LinkCounts::default(),
             cleaned: AtomicBool::new(false),
-            reclaimed: AtomicBool::new(false),
-            sleepers: Mutex::default(),
         }
     }
 
@@ -241,12 +237,8 @@ impl MemoryLink {
     pub(crate) fn route(&self, mailbox: MailboxId) -> Arc<Route> {
         let mut routes = lock(&self.routes);
         let route = routes.entry(mailbox).or_insert_with(|| {
-            Arc::new(Route {
-                mailbox,
-                watch: self.watch(mailbox),
-                credits: AtomicU32::new(WINDOW),
-                closed: AtomicBool::new(false),
-            })
+            let watch = self.watch(mailbox);
+            Arc::new(Route::new(mailbox, watch, WINDOW))
         });
         Arc::clone(route)
     }
@@ -262,8 +254,29 @@ impl MemoryLink {
     #[inline]
     pub(crate) fn call(&self, watch: &Watch) {
         if let Call::Bell(number) = call_after_publish(watch) {
-            ring(&self.bells, number);
+            self.wake(number);
         }
+    }
+
+    /// Posts over the shared lane if there is room. Always inlined: this is the way of a short message.
+    #[inline(always)]
+    pub(crate) fn attempt(
+        &self,
+        route: &Route,
+        message: &impl Encoded,
+    ) -> Result<Published<'_>, Refused> {
+        let flags = message.flags();
+        let short = message.with_short(SharedProducer::SHORT_MAX, |bytes| {
+            self.lane.try_short(flags.0, route.mailbox.0, bytes)
+        });
+        short.unwrap_or_else(|| self.lane.try_eager(flags.0, route.mailbox.0, message))
+    }
+
+    /// Wakes a thread of the peer.
+    #[cold]
+    fn wake(&self, bell: u32) {
+        self.counts.wakes.add(1);
+        ring(&self.bells, bell);
     }
 
     /// As `call`, after a message on a lane of a sender's own.
@@ -279,7 +292,7 @@ impl MemoryLink {
     fn call_cold(&self, call: Call) -> Result<(), PostError> {
         match call {
             Call::Awake => (),
-            Call::Bell(number) => ring(&self.bells, number),
+            Call::Bell(number) => self.wake(number),
             Call::Closed => {
                 let rank = self.peer.rank;
                 return Err(PostError::Closed { rank });
@@ -291,7 +304,7 @@ impl MemoryLink {
     /// Whether a mailbox can be posted to, as far as is known.
     #[inline]
     pub(crate) fn check(&self, watch: &Watch) -> Result<(), PostError> {
-        if self.is_ended() {
+        if self.fate.is_ended() {
             return Err(self.gone_or_died());
         }
         if watch.call() == Call::Closed {
@@ -303,7 +316,7 @@ impl MemoryLink {
     }
 
     /// News about one of the peer's mailboxes.
-    pub(crate) fn handle_control(&self, mailbox: MailboxId, news: News) {
+    pub(crate) fn handle_control(&self, mailbox: MailboxId, news: MailboxNotice) {
         let Some(route) = lock(&self.routes).get(&mailbox).cloned() else {
             return;
         };
@@ -312,41 +325,72 @@ impl MemoryLink {
             lock(&self.routes).remove(&mailbox);
             return;
         }
-        // A peer that returns more than it got is broken; the window is never exceeded.
-        let grown = |now: u32| Some(now.saturating_add(news.0).min(WINDOW));
-        let _ = route
-            .credits
-            .fetch_update(Ordering::Release, Ordering::Relaxed, grown);
+        route.add_credits(news.0, WINDOW);
     }
 
-    /// Tells the peer news about one of our mailboxes, now or when its lane has room again.
-    pub(crate) fn tell(&self, mailbox: MailboxId, news: News) {
+    /// Tells the peer news about one of our mailboxes, now or when its lane has room again. Whether it was credits, and told now:
+    /// then the caller counts it.
+    pub(crate) fn tell(&self, mailbox: MailboxId, news: MailboxNotice) -> bool {
         if self.try_tell(mailbox, news) {
-            return;
+            if news.is_closed() {
+                self.counts.notices_sent.add(1);
+            }
+            return !news.is_closed();
         }
-        let mut untold = lock(&self.untold);
-        if untold.len() >= UNTOLD_MAX && !untold.contains_key(&mailbox) {
-            drop(untold);
-            return self.cut_off();
+        let mut unsent_notices = lock(&self.unsent_notices);
+        if unsent_notices.len() >= UNSENT_NOTICES_MAX && !unsent_notices.contains_key(&mailbox) {
+            drop(unsent_notices);
+            self.cut_off();
+            return false;
         }
-        let pending = untold.entry(mailbox).or_insert(News(0));
+        let pending = unsent_notices.entry(mailbox).or_insert(MailboxNotice(0));
         *pending = pending.and(news);
-        self.has_untold.store(true, Ordering::Release);
+        self.mark_unsent(NOTICES, true);
+        false
     }
 
     /// Tells what could not be told before, as far as there is room.
-    pub(crate) fn tell_untold(&self) {
-        let mut untold = lock(&self.untold);
-        untold.retain(|mailbox, news| !self.try_tell(*mailbox, *news));
-        self.has_untold.store(!untold.is_empty(), Ordering::Release);
+    pub(super) fn send_notices(&self) {
+        let mut unsent_notices = lock(&self.unsent_notices);
+        let before = unsent_notices.len();
+        unsent_notices.retain(|mailbox, news| !self.try_tell(*mailbox, *news));
+        let told = before - unsent_notices.len();
+        self.counts.notices_sent.add(told as u64);
+        self.mark_unsent(NOTICES, !unsent_notices.is_empty());
     }
 
+    /// Whether the peer must be told something for which there was no room.
     #[inline]
-    pub(crate) fn has_untold(&self) -> bool {
-        self.has_untold.load(Ordering::Acquire)
+    pub(crate) fn has_unsent_notices(&self) -> bool {
+        self.unsent.load(Ordering::Acquire) & NOTICES != 0
     }
 
-    fn try_tell(&self, mailbox: MailboxId, news: News) -> bool {
+    /// Whether messages to the peer wait for room.
+    #[inline]
+    pub(crate) fn has_behind(&self) -> bool {
+        self.unsent.load(Ordering::Acquire) & BEHIND != 0
+    }
+
+    /// Whether any of it found no room.
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.unsent.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether messages to the peer wait for room, under the lock of their lists.
+    pub(super) fn mark_behind(&self, is_any: bool) {
+        self.mark_unsent(BEHIND, is_any);
+    }
+
+    fn mark_unsent(&self, kind: u8, is_any: bool) {
+        if is_any {
+            self.unsent.fetch_or(kind, Ordering::Release);
+        } else {
+            self.unsent.fetch_and(!kind, Ordering::Release);
+        }
+    }
+
+    fn try_tell(&self, mailbox: MailboxId, news: MailboxNotice) -> bool {
         match self
             .lane
             .try_short(Flags::CONTROL.0, mailbox.0, &news.0.to_ne_bytes())
@@ -371,12 +415,14 @@ impl MemoryLink {
     /// The buffer that the peer lent with `ticket`.
     pub(crate) fn borrow(&self, ticket: LoanTicket) -> Result<Loan, UnpackError> {
         let region = self.slab(ticket.slab)?;
-        Loan::new(region, ticket, self.returns.clone()).ok_or(UnpackError::Malformed)
+        self.lender
+            .borrow(region, ticket)
+            .ok_or(UnpackError::Malformed)
     }
 
     /// Gives back what a message of the peer that nobody will read has borrowed.
     pub(crate) fn discard(&self, flags: Flags, payload: &Payload) {
-        let give_back = |ticket: LoanTicket| self.returns.give_back(ticket.number, ticket.loan);
+        let give_back = |ticket: LoanTicket| self.lender.give_back(ticket);
         let is_ticket = [Flags::LONG, Flags::STREAM, Flags::HANDED];
         if flags.has(Flags::LONG) && flags.has(Flags::LENT) {
             if let Some(ticket) = ticket_at(payload, 0) {
@@ -397,7 +443,7 @@ impl MemoryLink {
             return;
         };
         for lent in lent_tickets(&Payload::Block(block)) {
-            self.returns.give_back(lent.number, lent.loan);
+            self.lender.give_back(lent);
         }
     }
 
@@ -406,7 +452,7 @@ impl MemoryLink {
     fn borrow_to_discard(&self, ticket: LoanTicket) -> Option<Loan> {
         let slabs = lock(&self.slabs);
         if let Some(region) = slabs.known.get(&ticket.slab) {
-            return Loan::new(region.clone(), ticket, self.returns.clone());
+            return self.lender.borrow(region.clone(), ticket);
         }
         let mut unread = lock(&self.unread);
         if unread.len() < UNREAD_MAX {
@@ -475,55 +521,24 @@ impl MemoryLink {
         !self.cleaned.swap(true, Ordering::AcqRel)
     }
 
-    /// The peer's process does not exist any more: what we lent it is ours again.
-    pub(crate) fn note_reclaimed(&self) {
-        self.reclaimed.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn is_reclaimed(&self) -> bool {
-        self.reclaimed.load(Ordering::Acquire)
-    }
-
     /// Ends the link. The first reason counts.
     pub(crate) fn end(&self, how: Departure) {
-        self.fate.end(how);
+        self.fate.end(Gone::new(self.peer, how));
         self.slab_came.notify_all();
     }
 
-    /// Gives all memory that no message is being written into back to the arena, as soon as the peer has read it.
-    pub(crate) fn close_streams(&self) {
-        let streams = core::mem::take(&mut *lock(&self.streams));
-        for stream in streams {
-            stream.close(self.peer, &self.their_returns);
+    /// How many messages of the peer the owners of our mailboxes have retrieved, added to what came over other links.
+    pub(crate) fn add_retrieved(&self, counts: &mut HashMap<MailboxId, u64>) {
+        for (mailbox, account) in &lock(&self.inbound).accounts {
+            *counts.entry(*mailbox).or_default() += account.count();
         }
-    }
-
-    /// A thread of ours is about to sleep until the peer makes room.
-    pub(crate) fn add_sleeper(&self, bell: u32) {
-        lock(&self.sleepers).push(bell);
-    }
-
-    /// It is awake again.
-    pub(crate) fn remove_sleeper(&self, bell: u32) {
-        lock(&self.sleepers).retain(|other| *other != bell);
-    }
-
-    /// The bells to raise after the link ended.
-    pub(crate) fn sleepers(&self) -> Vec<u32> {
-        lock(&self.sleepers).clone()
-    }
-
-    /// Whether the peer is gone.
-    #[inline]
-    pub(crate) fn is_ended(&self) -> bool {
-        self.fate.is_ended()
     }
 
     /// How many mailboxes, of either end, something is kept about.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn mailboxes_tracked(&self) -> usize {
-        let (routes, untold) = (lock(&self.routes).len(), lock(&self.untold).len());
-        lock(&self.inbound).accounts.len() + routes + untold
+        let (routes, unsent_notices) = (lock(&self.routes).len(), lock(&self.unsent_notices).len());
+        lock(&self.inbound).accounts.len() + routes + unsent_notices
     }
 
     /// How the peer went.
@@ -532,7 +547,12 @@ impl MemoryLink {
     }
 
     pub(crate) fn gone_or_died(&self) -> PostError {
-        self.fate.gone_or(Departure::Died)
+        PostError::PeerGone(self.fate.gone_or(Departure::Died))
+    }
+
+    /// Whether [`slab`](Self::slab) would not wait for it.
+    pub(crate) fn knows_slab(&self, slab: u32) -> bool {
+        lock(&self.slabs).known.contains_key(&slab) || self.fate.is_ended()
     }
 
     /// A slab of the peer. It was shown before its first block was sent, so it is known or about to be.
@@ -563,12 +583,44 @@ impl MemoryLink {
     }
 }
 
+impl Counted for MemoryLink {
+    fn count(&self, rows: &mut Rows) {
+        let counts = &self.counts;
+        // What is read first is the smaller: a message that goes meanwhile makes no difference below zero.
+        let heard = counts.notices_received.get();
+        let accounts: u64 = {
+            let inbound = lock(&self.inbound);
+            let accounts = inbound.accounts.values();
+            accounts.map(|account| account.notices.get()).sum()
+        };
+        let told = counts.notices_sent.get() + accounts;
+        rows.object(
+            format_args!("link to rank {}", self.peer),
+            &[
+                (
+                    "messages_sent",
+                    self.lane.sent().saturating_sub(told) + self.behind.messages(),
+                ),
+                ("messages_received", self.peek.taken().saturating_sub(heard)),
+                ("copies", counts.long_messages.get()),
+                ("bytes_copied", counts.long_bytes.get()),
+                ("credits_exhausted", counts.credits_exhausted.get()),
+                ("lane_full", counts.lane_full.get()),
+                ("left_behind", counts.left_behind.get()),
+                ("sleeps", counts.sleeps.get()),
+                ("wakes", counts.wakes.get()),
+            ],
+        );
+    }
+}
+
 impl Account {
     fn new(link: Weak<MemoryLink>, mailbox: MailboxId) -> Arc<Self> {
         Arc::new(Self {
             link,
             mailbox,
-            owed: AtomicU32::new(0),
+            retrieved: AtomicU64::new(0),
+            notices: Counter::default(),
             queued: AtomicU32::new(0),
         })
     }
@@ -595,19 +647,24 @@ impl Account {
     /// One message of the mailbox was retrieved. Only its owner calls this, so nobody else counts meanwhile.
     #[inline]
     pub(crate) fn retrieved(&self) {
-        let owed = self.owed.load(Ordering::Relaxed) + 1;
-        if owed < WINDOW / 2 {
-            self.owed.store(owed, Ordering::Relaxed);
-        } else {
-            self.return_credits(owed);
+        let retrieved = self.retrieved.load(Ordering::Relaxed) + 1;
+        self.retrieved.store(retrieved, Ordering::Relaxed);
+        if retrieved % u64::from(WINDOW / 2) == 0 {
+            self.return_credits();
         }
     }
 
     #[cold]
-    fn return_credits(&self, owed: u32) {
-        self.owed.store(0, Ordering::Relaxed);
+    fn return_credits(&self) {
         if let Some(link) = self.link.upgrade() {
-            link.tell(self.mailbox, News::credits(owed));
+            if link.tell(self.mailbox, MailboxNotice::credits(WINDOW / 2)) {
+                self.notices.add_alone();
+            }
         }
+    }
+
+    /// How many messages were retrieved.
+    pub(crate) fn count(&self) -> u64 {
+        self.retrieved.load(Ordering::Relaxed)
     }
 }

@@ -4,18 +4,28 @@
 //! | --- | --- |
 //! | `fate` | whether the peer is still there |
 //! | `channel` | how both sides talk about their link |
-//! | `chunks` | memory of long messages on their way to the peer |
-//! | `memory` | the link itself: lanes, watches, routes, credits |
+//! | `counts` | what is counted of it |
+//! | `behind` | routes to the peer's mailboxes, and what waits for room |
+//! | `memory` | the link itself: lanes, watches, credits |
+//! | `moving_on` | posting what found no room before |
+//! | `backlog` | messages that found no room, of one place |
+//! | `lane_out` | the sending end of a sender's own lane |
 //! | `reading` | a long message that is read while its sender still writes it |
 
+mod backlog;
+mod behind;
 mod channel;
-mod chunks;
+mod counts;
 mod fate;
+mod lane_out;
 mod memory;
+mod moving_on;
 mod reading;
 
-pub(crate) use channel::{Channel, Hangup, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
-pub(crate) use chunks::{Out, StreamOut};
+pub(crate) use backlog::{ALLOWANCE, Backlog, LONGEST_TO_WAIT, Waiting};
+pub(crate) use behind::{LaneBehind, Route};
+pub(crate) use channel::{Channel, Disconnected, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
 pub(crate) use fate::Fate;
-pub(crate) use memory::{Account, Inbound, MemoryLink, News, Parts, Route, WINDOW};
+pub(crate) use lane_out::{LaneOut, try_send};
+pub(crate) use memory::{Account, Inbound, MailboxNotice, MemoryLink, Parts, WINDOW};
 pub(crate) use reading::Stream;

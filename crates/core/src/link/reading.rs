@@ -1,88 +1,42 @@
-//! A long message that is read while its sender still writes it: see `stream.rs`.
+//! A long message that is read while its sender still writes it: waiting for more of it. How it goes is
+//! `crates/lane/src/emptying.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use mizzen_lane::Region;
+use mizzen_lane::{NoMore, StreamIn};
 
 use super::memory::MemoryLink;
 use crate::error::UnpackError;
-use crate::memory::{Arena, CHUNK, Loan, LoanTicket, Manifest};
+use crate::memory::LoanTicket;
 use crate::message::Streaming;
-use crate::wait::{Crowd, Patience, Step, spin};
+use crate::wait::{Contention, Patience, Step, spin};
 
 /// How long to sleep when the sender, which is writing, makes no progress.
 const NAP: Duration = Duration::from_micros(200);
 
-/// The bytes of a message that may not all be there yet. Dropping it gives back its chunks, read or not.
+/// The bytes of a message that may not all be there yet, and from whom they come.
 pub(crate) struct Stream {
-    /// Before the manifest: with that, all chunks are given back.
-    chunks: Vec<Option<Loan>>,
-    here: usize,
-    manifest: Manifest,
-    _given_back_last: Loan,
+    bytes: StreamIn,
+    /// The first bytes, if they are needed after the others: the table of the message's pieces.
+    table: Vec<u8>,
+    /// What was read is let go at once.
+    reads_once: bool,
     link: Arc<MemoryLink>,
-    /// The slab that was needed last: it often is the next one too.
-    slab: Option<(u32, Region)>,
 }
 
 impl Stream {
     /// The message whose manifest is at `ticket` in the memory of `link`'s peer.
     pub(crate) fn open(link: &Arc<MemoryLink>, ticket: LoanTicket) -> Result<Self, UnpackError> {
         let region = link.slab(ticket.slab)?;
-        let len = usize::try_from(ticket.len).map_err(|_| UnpackError::Malformed)?;
-        if len > Arena::LONGEST_MESSAGE {
-            return Err(UnpackError::Malformed);
-        }
-        let offset = usize::try_from(ticket.offset).map_err(|_| UnpackError::Malformed)?;
-        let manifest = Manifest::new(region.clone(), offset, len).ok_or(UnpackError::Malformed)?;
-        let block = LoanTicket {
-            len: Manifest::bytes(len) as u64,
-            ..ticket
-        };
-        let slab = Some((ticket.slab, region.clone()));
-        let given_back_last =
-            Loan::new(region, block, link.returns.clone()).ok_or(UnpackError::Malformed)?;
+        let bytes = link.lender.open(region, ticket);
+        let bytes = bytes.ok_or(UnpackError::Malformed)?;
         Ok(Self {
-            chunks: Vec::new(),
-            here: 0,
-            manifest,
-            _given_back_last: given_back_last,
+            reads_once: !bytes.holds_all(),
+            bytes,
+            table: Vec::new(),
             link: Arc::clone(link),
-            slab,
         })
-    }
-
-    /// Notes that the first `filled` bytes are here.
-    fn take_in(&mut self, filled: usize) -> Result<(), UnpackError> {
-        while self.chunks.len() * CHUNK < filled {
-            let ticket = self.manifest.chunk(self.chunks.len());
-            let region = self.slab(ticket.slab)?;
-            let chunk = Loan::new(region, ticket, self.link.returns.clone());
-            self.chunks.push(Some(chunk.ok_or(UnpackError::Malformed)?));
-        }
-        self.here = filled;
-        Ok(())
-    }
-
-    fn slab(&mut self, slab: u32) -> Result<Region, UnpackError> {
-        match &self.slab {
-            Some((known, region)) if *known == slab => Ok(region.clone()),
-            _ => {
-                let region = self.link.slab(slab)?;
-                self.slab = Some((slab, region.clone()));
-                Ok(region)
-            }
-        }
-    }
-
-    /// The bytes before `at` will not be read again.
-    fn release(&mut self, at: usize) {
-        for chunk in self.chunks[..at / CHUNK].iter_mut().rev() {
-            if chunk.take().is_none() {
-                return;
-            }
-        }
     }
 
     fn gone(&self) -> UnpackError {
@@ -95,31 +49,27 @@ impl Stream {
 
 impl Streaming for Stream {
     fn len(&self) -> usize {
-        self.manifest.len()
+        self.bytes.len()
     }
 
     fn here(&self) -> usize {
-        self.here
+        self.bytes.here()
     }
 
     fn arrive(&mut self, until: usize) -> Result<(), UnpackError> {
-        let crowd = Crowd::default();
-        let mut patience = Patience::until(None, &crowd);
-        while self.here < until {
+        let contention = Contention::default();
+        let mut patience = Patience::until(None, &contention);
+        while self.here() < until {
             // Read before the manifest: what the sender wrote before it went is there then.
-            let ended = self.link.is_ended();
-            let filled = self.manifest.filled().ok_or(UnpackError::Retracted)?;
-            if filled > self.here {
-                self.take_in(filled)?;
-                patience = Patience::until(None, &crowd);
+            let ended = self.link.fate.is_ended();
+            if self.bytes.look(|slab| self.link.slab(slab))? {
+                patience = Patience::until(None, &contention);
                 continue;
             }
             if ended {
                 return Err(self.gone());
             }
-            spin(patience.quick_looks(), || {
-                self.manifest.filled() != Some(self.here)
-            });
+            spin(patience.quick_looks(), || self.bytes.has_news());
             if let Step::Sleep(_) = patience.step() {
                 std::thread::sleep(NAP);
             }
@@ -127,29 +77,69 @@ impl Streaming for Stream {
         Ok(())
     }
 
-    fn copy_out(&self, mut at: usize, mut target: &mut [u8]) {
-        while !target.is_empty() {
-            let within = at % CHUNK;
-            let (now, later) = target.split_at_mut(target.len().min(CHUNK - within));
-            if let Some(Some(chunk)) = self.chunks.get(at / CHUNK) {
-                chunk.copy_out(within, now);
-            }
-            at += now.len();
-            target = later;
-        }
+    fn copy_out(&self, at: usize, target: &mut [u8]) {
+        let kept = self.table.get(at..).unwrap_or_default();
+        let (first, rest) = target.split_at_mut(kept.len().min(target.len()));
+        first.copy_from_slice(&kept[..first.len()]);
+        self.bytes.copy_out(at + first.len(), rest);
     }
 
     fn copy_coming(&mut self, mut at: usize, mut target: &mut [u8]) -> Result<(), UnpackError> {
         while !target.is_empty() {
-            self.arrive(at + 1)?;
-            let now = target.len().min(self.here - at);
-            let (now, later) = target.split_at_mut(now);
-            self.copy_out(at, now);
-            at += now.len();
-            target = later;
-            self.release(at);
+            if self.reads_once {
+                // Before waiting for more: the sender may wait for it. What is skipped comes, and goes, in pieces too.
+                self.bytes.release(at);
+            }
+            let here = self.here();
+            if here <= at {
+                self.arrive(if self.reads_once { here + 1 } else { at + 1 })?;
+            } else {
+                let (now, later) = target.split_at_mut(target.len().min(here - at));
+                self.bytes.copy_out(at, now);
+                at += now.len();
+                target = later;
+            }
+        }
+        if self.reads_once {
+            self.bytes.release(at);
         }
         Ok(())
+    }
+
+    fn holds_all(&self) -> bool {
+        self.bytes.holds_all()
+    }
+
+    fn read_once(&mut self) {
+        self.reads_once = true;
+    }
+
+    fn is_spent(&self) -> bool {
+        self.bytes.has_released()
+    }
+
+    fn arrive_table(&mut self, until: usize) -> Result<(), UnpackError> {
+        self.arrive(until)?;
+        let kept = self.table.len();
+        if until > kept && !self.holds_all() {
+            self.table.resize(until, 0);
+            self.bytes.copy_out(kept, &mut self.table[kept..]);
+        }
+        Ok(())
+    }
+
+    fn table_len(&self) -> usize {
+        self.table.len()
+    }
+}
+
+impl From<NoMore<Self>> for UnpackError {
+    fn from(why: NoMore<Self>) -> Self {
+        match why {
+            NoMore::Abandoned => Self::Retracted,
+            NoMore::Malformed => Self::Malformed,
+            NoMore::Slab(error) => error,
+        }
     }
 }
 
@@ -157,7 +147,7 @@ impl core::fmt::Debug for Stream {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Stream")
             .field("len", &self.len())
-            .field("here", &self.here)
+            .field("here", &self.here())
             .finish_non_exhaustive()
     }
 }

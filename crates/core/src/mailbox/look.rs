@@ -1,8 +1,12 @@
 //! Where a mailbox looks for messages: the lanes of its senders, its queue, and the shared lanes that fill it.
 //!
-//! A look begins at the place that had the last message, the *hot* one, where the next most likely is. It goes on with the
-//! queue and with some of the other lanes and links in turn: a thousand idle ones must not slow down the active one. Who is
-//! about to sleep, or asks only once, looks at all of them.
+//! A look begins at the place that had the last message, the *hot* one, where the next one most likely is. It goes on with the
+//! queue and with some of the other lanes and links in turn: a thousand idle ones must not slow down the active one. A mailbox
+//! that is about to sleep, or is asked only once, looks at all of them.
+
+mod held;
+mod of_rank;
+mod opening;
 
 use core::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -11,13 +15,15 @@ use std::sync::atomic::Ordering;
 use mizzen_lane::{Arrival, Exact, SHORT_MAX};
 
 use crate::delivery::{Account, Core, Delivery, Entry, LaneIn};
-use crate::error::{RetrieveError, UnpackError};
+use crate::error::{Gone, RetrieveError, UnpackError};
 use crate::link::MemoryLink;
 use crate::memory::{Loan, LoanTicket};
 use crate::message::{Flags, Payload};
 use crate::process::Process;
 use crate::progress::Progress;
 use crate::rank::ProcessId;
+
+use self::held::{Held, Opened};
 
 /// Messages that one place may have in a row before the others are looked at.
 const TURN: u32 = 128;
@@ -48,17 +54,21 @@ pub(super) struct Places {
     lanes: RefCell<Vec<LaneIn>>,
     links: RefCell<Vec<Arc<MemoryLink>>>,
     links_version: Cell<u64>,
-    hot: Cell<Place>,
+    hot: Cell<Origin>,
     /// How many messages in a row it had, so that the others get their turn.
     streak: Cell<u32>,
     next_lane: Cell<usize>,
     next_link: Cell<usize>,
     /// Whether the queue and the links are looked at before the lanes.
     lanes_last: Cell<bool>,
+    /// The same when only one rank's are looked for.
+    lanes_last_of_rank: Cell<bool>,
+    /// A message that a worker opens. While there is one, `streak` stays at `TURN`.
+    held: RefCell<Option<Arc<Held>>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Origin {
     /// A sender's own lane.
     Lane(usize),
     /// The shared lane of a link, and the queue.
@@ -69,11 +79,13 @@ enum Place {
 
 /// A message taken out of the mailbox, not yet opened.
 pub struct Taken {
-    /// Who sent it.
+    /// Which process sent it.
     pub source: ProcessId,
     pub(crate) flags: Flags,
     pub(crate) payload: Payload,
     pub(crate) lender: Option<Arc<MemoryLink>>,
+    /// What a worker made of it, if one opened it.
+    pub(crate) opened: Option<Box<Opened>>,
 }
 
 impl Taken {
@@ -99,7 +111,8 @@ impl Taken {
     }
 }
 
-type Outcome = Result<Taken, RetrieveError>;
+/// A message, or why there is none.
+pub(super) type Outcome = Result<Taken, RetrieveError>;
 
 fn take_entry(entry: Entry) -> Outcome {
     match entry {
@@ -119,6 +132,7 @@ impl Delivery {
             flags: self.flags,
             payload: self.payload,
             lender: self.lender,
+            opened: None,
         }
     }
 }
@@ -129,11 +143,13 @@ impl Places {
             lanes: RefCell::default(),
             links: RefCell::default(),
             links_version: Cell::new(u64::MAX),
-            hot: Cell::new(Place::Lane(0)),
+            hot: Cell::new(Origin::Lane(0)),
             streak: Cell::new(0),
             next_lane: Cell::new(0),
             next_link: Cell::new(0),
             lanes_last: Cell::new(false),
+            lanes_last_of_rank: Cell::new(false),
+            held: RefCell::default(),
         }
     }
 
@@ -154,7 +170,7 @@ impl Places {
         if streak >= TURN {
             return false;
         }
-        let Place::Lane(index) = self.hot.get() else {
+        let Origin::Lane(index) = self.hot.get() else {
             return self.take_hot_link(core, flags, target, looks);
         };
         let mut lanes = self.lanes.borrow_mut();
@@ -184,7 +200,7 @@ impl Places {
         looks: u32,
     ) -> Option<(usize, ProcessId)> {
         let streak = self.streak.get();
-        let Place::Lane(index) = self.hot.get() else {
+        let Origin::Lane(index) = self.hot.get() else {
             return None;
         };
         if streak >= TURN {
@@ -204,7 +220,7 @@ impl Places {
     }
 
     fn take_hot_link(&self, core: &Core, flags: Flags, target: &mut [u8], looks: u32) -> bool {
-        let Place::Link(index) = self.hot.get() else {
+        let Origin::Link(index) = self.hot.get() else {
             return false;
         };
         let links = self.links.borrow();
@@ -227,23 +243,23 @@ impl Places {
     /// The buffer of the message that was just taken at the hot place.
     pub(super) fn borrow(&self, ticket: LoanTicket) -> Result<Loan, UnpackError> {
         match self.hot.get() {
-            Place::Lane(index) => match self.lanes.borrow().get(index) {
+            Origin::Lane(index) => match self.lanes.borrow().get(index) {
                 Some(lane) => lane.link.borrow(ticket),
                 None => Err(UnpackError::Malformed),
             },
-            Place::Link(index) => match self.links.borrow().get(index) {
+            Origin::Link(index) => match self.links.borrow().get(index) {
                 Some(link) => link.borrow(ticket),
                 None => Err(UnpackError::Malformed),
             },
             // Nothing on a network refers to another's memory.
-            Place::Network => Err(UnpackError::Malformed),
+            Origin::Network => Err(UnpackError::Malformed),
         }
     }
 
     /// Whether the last message came over a network.
     #[inline]
     pub(super) fn is_network_hot(&self) -> bool {
-        self.hot.get() == Place::Network
+        self.hot.get() == Origin::Network
     }
 
     /// Whether the next message can be expected at the hot place.
@@ -256,18 +272,18 @@ impl Places {
     #[inline]
     pub(super) fn is_hot_ready(&self, core: &Core) -> bool {
         match self.hot.get() {
-            Place::Lane(index) => {
+            Origin::Lane(index) => {
                 let lanes = self.lanes.borrow();
                 lanes
                     .get(index)
                     .is_some_and(|lane| lane.consumer.is_ready())
             }
-            Place::Link(index) => {
+            Origin::Link(index) => {
                 let links = self.links.borrow();
                 core.queued.load(Ordering::Acquire) > 0
                     || links.get(index).is_some_and(|link| link.peek.is_ready())
             }
-            Place::Network => core.queued.load(Ordering::Acquire) > 0,
+            Origin::Network => core.queued.load(Ordering::Acquire) > 0,
         }
     }
 
@@ -284,6 +300,9 @@ impl Places {
         } else {
             reach
         };
+        if self.is_holding(None) {
+            return self.poll_held();
+        }
         loop {
             let lanes = self.lanes.borrow().len();
             let outcome = self
@@ -307,6 +326,9 @@ impl Places {
     ) -> Option<Outcome> {
         if self.streak.get() < TURN {
             return None;
+        }
+        if self.is_holding(None) {
+            return self.poll_held();
         }
         self.streak.set(0);
         // Lanes that are always busy must not keep the others from their turn.
@@ -343,7 +365,7 @@ impl Places {
             return outcome;
         }
         // If that is the hot place, it was just looked at.
-        if self.hot.get() != Place::Network {
+        if self.hot.get() != Origin::Network {
             process.poll_networks();
         }
         // Others' messages may have hidden ours, and networks bring theirs here: they were queued meanwhile.
@@ -353,16 +375,16 @@ impl Places {
     #[inline]
     fn poll_hot(&self, process: &Arc<Process>, core: &Arc<Core>, reach: Reach) -> Option<Outcome> {
         match self.hot.get() {
-            Place::Lane(index) => self.poll_lane(core, index),
+            Origin::Lane(index) => self.poll_lane(core, index),
             // What is queued came before what is in the lane.
-            Place::Link(index) => match self.poll_queue(core) {
+            Origin::Link(index) => match self.poll_queue(core) {
                 Some(outcome) => {
-                    self.note(Place::Link(index));
+                    self.note(Origin::Link(index));
                     Some(outcome)
                 }
                 None => self.poll_link(process, core, index),
             },
-            Place::Network => self.poll_queue(core).or_else(|| {
+            Origin::Network => self.poll_queue(core).or_else(|| {
                 match reach {
                     Reach::Some => process.watch_networks(),
                     Reach::All => process.poll_networks(),
@@ -380,7 +402,7 @@ impl Places {
             let index = self.next_lane.get();
             let index = if index < count { index } else { 0 };
             self.next_lane.set(index + 1);
-            if self.hot.get() == Place::Lane(index) {
+            if self.hot.get() == Origin::Lane(index) {
                 continue;
             }
             if let Some(outcome) = self.poll_lane(core, index) {
@@ -394,7 +416,7 @@ impl Places {
         let mut lanes = self.lanes.borrow_mut();
         let lane = lanes.get_mut(index)?;
         // Read before the lane: what the peer sent before it went is there then.
-        let ended = lane.link.is_ended() || lane.done.load(Ordering::Acquire);
+        let ended = lane.link.fate.is_ended() || lane.done.load(Ordering::Acquire);
         let (flags, payload) = match lane.consumer.poll() {
             Ok(Some(Arrival::Short(short))) => {
                 (Flags(short.tag), Payload::Short { short, from: 0 })
@@ -404,40 +426,53 @@ impl Places {
             other => {
                 let closed = matches!(other, Ok(Some(Arrival::Closed)));
                 let lane = lanes.swap_remove(index);
-                core.set_peeks(lanes.iter().map(|lane| lane.consumer.peek()).collect());
+                // The word that closed it was no message.
+                let messages = lane.consumer.peek().taken() - u64::from(closed);
+                core.counts.note_lane_end(messages);
+                core.set_peeks(lanes.iter().map(LaneIn::peek).collect());
                 drop(lanes);
                 end_lane(core, &lane, closed, other.is_err());
                 return None;
             }
         };
-        self.note(Place::Lane(index));
+        self.note(Origin::Lane(index));
         let lender = flags.refers_to_lender().then(|| Arc::clone(&lane.link));
         Some(Ok(Taken {
             source: lane.link.peer,
             flags,
             payload,
             lender,
+            opened: None,
         }))
     }
 
     fn poll_queue(&self, core: &Core) -> Option<Outcome> {
         let entry = core.next_entry()?;
-        // The news of a death comes after what its senders' lanes still hold, also those opened a moment ago.
         if let Entry::Gone(gone) = entry {
-            let lanes = self.lanes.borrow();
-            if core.has_news() || lanes.iter().any(|lane| lane.still_holds_messages_of(gone)) {
+            if self.is_too_early(core, gone) {
                 core.requeue(entry);
                 return None;
             }
         }
+        self.note_network(&entry);
+        Some(take_entry(entry))
+    }
+
+    /// The news of a death comes after what its senders' lanes still hold, also those opened a moment ago.
+    fn is_too_early(&self, core: &Core, gone: Gone) -> bool {
+        let lanes = self.lanes.borrow();
+        core.has_news() || lanes.iter().any(|lane| lane.still_holds_messages_of(gone))
+    }
+
+    #[inline]
+    fn note_network(&self, entry: &Entry) {
         if let Entry::Message(Delivery {
             account: Some(Account::Net { .. }),
             ..
-        }) = &entry
+        }) = entry
         {
-            self.note(Place::Network);
+            self.note(Origin::Network);
         }
-        Some(take_entry(entry))
     }
 
     fn poll_links(
@@ -462,16 +497,16 @@ impl Places {
     fn poll_link(&self, process: &Arc<Process>, core: &Arc<Core>, index: usize) -> Option<Outcome> {
         let links = self.links.borrow();
         let delivery = links.get(index)?.pump_for(&process.mailboxes, core)?;
-        self.note(Place::Link(index));
+        self.note(Origin::Link(index));
         Some(Ok(delivery.take()))
     }
 
     #[inline]
-    fn note(&self, place: Place) {
-        let again = self.hot.get() == place;
+    fn note(&self, origin: Origin) {
+        let again = self.hot.get() == origin;
         self.streak
             .set(if again { self.streak.get() + 1 } else { 0 });
-        self.hot.set(place);
+        self.hot.set(origin);
     }
 
     fn take_news(&self, core: &Core) {
@@ -479,7 +514,7 @@ impl Places {
         let mut lanes = self.lanes.borrow_mut();
         lanes.extend(new);
         // The list may have been replaced just when these were opened.
-        core.set_peeks(lanes.iter().map(|lane| lane.consumer.peek()).collect());
+        core.set_peeks(lanes.iter().map(LaneIn::peek).collect());
     }
 
     fn refresh_links(&self, process: &Process) {
@@ -490,12 +525,18 @@ impl Places {
         }
     }
 
-    pub(super) fn has_untold(&self) -> bool {
-        self.links.borrow().iter().any(|link| link.has_untold())
+    pub(super) fn has_unsent_notices(&self) -> bool {
+        self.links
+            .borrow()
+            .iter()
+            .any(|link| link.has_unsent_notices())
     }
 
     /// Whether a look at everything would find something.
     pub(super) fn is_ready(&self, process: &Process, core: &Core) -> bool {
+        if self.is_holding(None) {
+            return self.is_held_ready() || core.has_news();
+        }
         core.queued.load(Ordering::Acquire) > 0
             || core.has_news()
             || self.links_version.get() != process.links.version()
@@ -505,6 +546,7 @@ impl Places {
 
     /// What nobody will read gives back what it borrowed.
     pub(super) fn discard_all(&mut self, core: &Core) {
+        self.held.take();
         self.take_news(core);
         while let Some(entry) = core.next_entry() {
             if let Entry::Message(Delivery {

@@ -6,24 +6,20 @@
 //! The receiver's view is a Rust slice. In its own process the maker cannot touch the memory any more, because the
 //! `Lent` was moved; and no other process can map it for writing, because its segment is sealed. A maker that broke
 //! its own memory safety could: processes of one user on one host are one trust domain. So nothing of ours checks what is in
-//! such memory and then uses it there: the runtime copies first, and only a [`Borrowed`], for whose values any bytes will
-//! do, is read in place.
+//! such memory and then uses it there: the runtime copies first, and only a [`Borrowed`], whose values may be any bytes, is
+//! read in place.
 #![allow(unsafe_code)]
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::slice;
-use std::sync::Arc;
 
-use mizzen_lane::{Region, Returns};
+use mizzen_lane::Loan;
 
-use super::arena::{Arena, Held, Lending, SlabId};
-use super::manifest::Manifest;
-use super::ticket::LoanTicket;
+use super::share::Block;
 use crate::error::UnpackError;
 use crate::plain::Plain;
-use crate::rank::ProcessId;
 
 /// Blocks begin at a page: values that want more than its alignment, or have no bytes, cannot be lent. Checked when the
 /// program is compiled.
@@ -55,21 +51,12 @@ const PAGE: usize = 4096;
 /// }).unwrap();
 /// ```
 pub struct Lent<T> {
-    bytes: LentBytes,
+    bytes: Block,
     _values: PhantomData<[T]>,
 }
 
-/// A lent buffer without its type.
-#[derive(Debug)]
-pub(crate) struct LentBytes {
-    arena: Arc<Arena>,
-    held: Held,
-    len: usize,
-    handed_over: bool,
-}
-
 impl<T: Plain> Lent<T> {
-    pub(crate) fn new(bytes: LentBytes) -> Self {
+    pub(crate) fn new(bytes: Block) -> Self {
         const { assert_lendable::<T>() };
         Self {
             bytes,
@@ -77,11 +64,11 @@ impl<T: Plain> Lent<T> {
         }
     }
 
-    pub(crate) fn into_bytes(self) -> LentBytes {
+    pub(crate) fn into_bytes(self) -> Block {
         self.bytes
     }
 
-    pub(crate) fn bytes(&self) -> &LentBytes {
+    pub(crate) fn bytes(&self) -> &Block {
         &self.bytes
     }
 
@@ -95,17 +82,19 @@ impl<T: Plain> Deref for Lent<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the block is aligned to a page and `len` was made of whole values; any bytes are a valid `T`
-        // (`FromBytes`); nobody else accesses the block until it is handed over, which consumes `self`.
-        unsafe { slice::from_raw_parts(self.bytes.base().cast(), self.bytes.len / size_of::<T>()) }
+        let bytes = self.bytes.as_bytes();
+        // SAFETY: the block is aligned to a page and its length was made of whole values; any bytes are a valid `T`
+        // (`FromBytes`).
+        unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
     }
 }
 
 impl<T: Plain> DerefMut for Lent<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, and `&mut self` makes this the only access in this process.
+        let bytes = self.bytes.as_mut_bytes();
+        // SAFETY: as in `deref`.
         unsafe {
-            slice::from_raw_parts_mut(self.bytes.base().cast(), self.bytes.len / size_of::<T>())
+            slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>())
         }
     }
 }
@@ -113,188 +102,6 @@ impl<T: Plain> DerefMut for Lent<T> {
 impl<T: Plain> fmt::Debug for Lent<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lent").field("values", &self.len()).finish()
-    }
-}
-
-impl LentBytes {
-    pub(crate) fn new(arena: Arc<Arena>, held: Held, len: usize) -> Self {
-        Self {
-            arena,
-            held,
-            len,
-            handed_over: false,
-        }
-    }
-
-    /// Whether the buffer is of this arena.
-    pub(crate) fn is_of(&self, arena: &Arc<Arena>) -> bool {
-        Arc::ptr_eq(&self.arena, arena)
-    }
-
-    pub(crate) fn slab(&self) -> SlabId {
-        self.held.slab
-    }
-
-    pub(crate) fn ticket(&self) -> LoanTicket {
-        LoanTicket {
-            slab: self.held.slab.0,
-            number: self.held.number,
-            offset: self.held.offset as u64,
-            len: self.len as u64,
-            loan: self.held.loan,
-        }
-    }
-
-    /// Writes `parts`, joined, into the buffer.
-    pub(crate) fn fill(&mut self, parts: impl mizzen_lane::Parts) {
-        let (mut at, end) = (self.held.offset, self.held.offset + self.len);
-        parts.each(|part| {
-            assert!(part.len() <= end - at, "the buffer was made for the parts");
-            // SAFETY: this is inside the block, which nobody else accesses until it is handed over.
-            unsafe { self.held.region.copy_in(at, part) };
-            at += part.len();
-        });
-    }
-
-    /// Writes into the buffer at `offset`. The receiver may look at other parts of it meanwhile.
-    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
-        assert!(bytes.len() <= self.len && offset <= self.len - bytes.len());
-        // SAFETY: this is inside the block; the receiver looks at these bytes only after they were told as filled, and they
-        // are written before.
-        unsafe { self.held.region.copy_in(self.held.offset + offset, bytes) };
-    }
-
-    /// The buffer as the manifest of a message of `len` bytes, for which it was made.
-    pub(crate) fn manifest(&self, len: usize) -> Manifest {
-        assert!(Manifest::bytes(len) <= self.len, "the buffer holds it");
-        Manifest::new(self.held.region.clone(), self.held.offset, len)
-            .expect("the arena made the block inside the region")
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether the peer gave back the present loan.
-    pub(crate) fn is_back(&self, returns: &Returns) -> bool {
-        returns.is_back(self.held.number, self.held.loan)
-    }
-
-    /// The peer gave the buffer back: it can be lent once more.
-    pub(crate) fn lend_again(&mut self) {
-        self.held.loan += 1;
-    }
-
-    /// The buffer is at `holder` from now on.
-    pub(crate) fn hand_over(mut self, holder: ProcessId, returns: Returns) {
-        self.handed_over = true;
-        self.arena.hand_over(self.lending(), holder, returns);
-    }
-
-    /// The same for a buffer with which others come back.
-    pub(crate) fn hand_over_with(mut self, also: Vec<Self>, holder: ProcessId, returns: Returns) {
-        self.handed_over = true;
-        let also = also.into_iter().map(Self::leave).collect();
-        self.arena
-            .hand_over_with(self.lending(), also, holder, returns);
-    }
-
-    /// The arena does not get the buffer back by this being dropped: which it is.
-    pub(crate) fn leave(mut self) -> Lending {
-        self.handed_over = true;
-        self.lending()
-    }
-
-    fn lending(&self) -> Lending {
-        Lending {
-            number: self.held.number,
-            loan: self.held.loan,
-        }
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        // SAFETY: as in `Lent::deref`.
-        unsafe { slice::from_raw_parts(self.base(), self.len) }
-    }
-
-    pub(crate) fn as_mut_bytes(&mut self) -> &mut [u8] {
-        // SAFETY: as in `Lent::deref_mut`.
-        unsafe { slice::from_raw_parts_mut(self.base(), self.len) }
-    }
-
-    /// Seen by its own process as if it had come from another: for buffers that a network filled.
-    pub(crate) fn into_loan(self, me: ProcessId, returns: Returns) -> Loan {
-        let ticket = self.ticket();
-        let region = self.held.region.clone();
-        self.hand_over(me, returns.clone());
-        Loan {
-            region,
-            ticket,
-            returns,
-        }
-    }
-
-    fn base(&self) -> *mut u8 {
-        // SAFETY: the arena made the block inside the region.
-        unsafe { self.held.region.base().add(self.held.offset) }.as_ptr()
-    }
-}
-
-impl Drop for LentBytes {
-    fn drop(&mut self) {
-        if !self.handed_over {
-            self.arena.give(self.lending());
-        }
-    }
-}
-
-/// A buffer that a peer lent us, without its type. Dropping it gives it back.
-#[derive(Debug)]
-pub(crate) struct Loan {
-    region: Region,
-    ticket: LoanTicket,
-    returns: Returns,
-}
-
-impl Loan {
-    /// The buffer that `ticket` describes in `region`, if it lies inside.
-    pub(crate) fn new(region: Region, ticket: LoanTicket, returns: Returns) -> Option<Self> {
-        let end = ticket.offset.checked_add(ticket.len)?;
-        let aligned = ticket.offset % PAGE as u64 == 0;
-        (aligned && end <= region.len() as u64).then_some(Self {
-            region,
-            ticket,
-            returns,
-        })
-    }
-
-    /// Copies from `offset` of the buffer, which must be whole by then, while the lender may write other parts of it.
-    pub(crate) fn copy_out(&self, offset: usize, target: &mut [u8]) {
-        assert!(offset + target.len() <= self.ticket.len as usize);
-        let at = self.ticket.offset as usize + offset;
-        // SAFETY: the lender wrote these bytes before it told of them, and does not write them again before we give the
-        // buffer back.
-        unsafe { self.region.copy_out(at, target) };
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.ticket.len as usize
-    }
-
-    /// The bytes in place. Not to be checked and then used: see the head of this file.
-    fn as_bytes(&self) -> &[u8] {
-        // SAFETY: `new` checked that the range lies inside the region; the lender handed the buffer over and does not
-        // write it before we give it back (see the head of this file for what that relies on).
-        unsafe {
-            let base = self.region.base().add(self.ticket.offset as usize);
-            slice::from_raw_parts(base.as_ptr(), self.ticket.len as usize)
-        }
-    }
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        self.returns.give_back(self.ticket.number, self.ticket.loan);
     }
 }
 

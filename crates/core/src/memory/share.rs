@@ -1,9 +1,21 @@
 //! Regions for lanes and arenas: heap memory inside a process, sealed segments between processes.
+#![allow(unsafe_code)]
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use mizzen_lane::Region;
+use mizzen_lane::{Backing, Lender, NoBlock, Region, Returns};
 use mizzen_shm::{Fault, Segment, SegmentError};
+
+use crate::error::ArenaError;
+use crate::rank::ProcessId;
+
+/// The arena of a process.
+pub(crate) type Arena = mizzen_lane::Arena<Memory>;
+/// A block of it.
+pub(crate) type Block = mizzen_lane::Block<Memory>;
+/// A peer that borrows of it.
+pub(crate) type Borrower = mizzen_lane::Borrower<Memory>;
 
 /// Where this process makes memory that its peers look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +61,42 @@ impl Memory {
                     segment: Some(segment),
                 })
             }
+        }
+    }
+}
+
+// SAFETY: the memory is fresh, and of the bytes that were asked for; nobody but the arena has it, and peers in other processes
+// map it read-only.
+unsafe impl Backing for Memory {
+    type Slab = Shared;
+    type Error = SegmentError;
+    type Holder = ProcessId;
+
+    fn make(&self, bytes: usize) -> Result<Shared, SegmentError> {
+        Self::make(*self, "mizzen-arena", bytes)
+    }
+
+    fn region(slab: &Shared) -> &Region {
+        &slab.region
+    }
+}
+
+/// The peer to which we give back blocks in `returns`, a table for that peer alone.
+pub(crate) fn lender(returns: Returns) -> Lender {
+    // SAFETY: a link makes one, of a table that its peer alone reads and it alone writes. Tickets are used where they come out
+    // of the peer's lane, once, with slabs that the peer showed. In this process it is our own code that sends them, for
+    // blocks that it then hands over or fills, and withdraws only when nobody can have got them.
+    unsafe { Lender::new(returns) }
+}
+
+impl From<NoBlock<SegmentError>> for ArenaError {
+    fn from(none: NoBlock<SegmentError>) -> Self {
+        match none {
+            NoBlock::TooLong { bytes, limit } => Self::TooLong { bytes, limit },
+            NoBlock::Backing(error) => Self::Memory(error),
+            NoBlock::AllOut => Self::AllOut {
+                waited: Duration::ZERO,
+            },
         }
     }
 }

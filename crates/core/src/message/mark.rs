@@ -1,10 +1,9 @@
 //! Which numbers a message of one piece holds: said and compared in debug builds only.
 //!
-//! Only numbers of the language are marked, by their names, and their slices and arrays like one of them. Integers of one width
-//! have one mark, with or without a sign. Bytes have none, being what everything consists of; nor have a program's own types,
-//! which may be sent as one type and received as another that has the same bytes. So there is no error where both sides are
-//! right. In release builds nothing of this is there: a mark takes no space and no time. A side without marks accepts every
-//! one.
+//! Only the language's own numbers are marked, by their names, and their slices and arrays as one of them would be. Integers of
+//! one width share one mark, signed or not. Bytes have none, because everything consists of them; nor have a program's own
+//! types, which may be sent as one type and received as another with the same bytes. So there is no error where both sides
+//! are right. In release builds nothing of this exists: a mark takes no space and no time. A side without marks accepts all.
 
 use super::pieces::Flags;
 use crate::error::UnpackError;

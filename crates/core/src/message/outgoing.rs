@@ -4,17 +4,16 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use mizzen_lane::{Parts, SHORT_MAX};
-use zerocopy::{Immutable, IntoBytes};
 
 use super::mark::Mark;
 use super::pieces::{Entry, Flags, Kind, push_varint};
-use crate::error::PostError;
-use crate::memory::{Lent, LentBytes, LoanTicket};
-use crate::plain::Plain;
+use crate::error::{PostError, Result};
+use crate::memory::{Block, Lent, LoanTicket};
+use crate::plain::{Plain, PlainBytes};
 
-/// A message being packed, piece by piece. `'m` is how long the memory it refers to must stay as it is.
+/// A message being packed, piece by piece. `'m` is how long the memory that it refers to must stay unchanged.
 ///
-/// A message may be posted several times, to several mailboxes, and [cleared](Message::clear) to be used anew.
+/// A message may be posted several times, to several mailboxes, and [cleared](Message::clear) to be used again.
 ///
 /// ```
 /// use mizzen::Message;
@@ -57,8 +56,8 @@ enum Piece<'m> {
     Borrowed(&'m [u8]),
     Later(&'m mut [u8]),
     Lent {
-        buffer: Option<LentBytes>,
-        ticket: LoanTicket,
+        buffer: Option<Block>,
+        ticket: [u8; LoanTicket::BYTES],
     },
 }
 
@@ -85,18 +84,18 @@ impl<'m> Message<'m> {
         self.lead = lead;
     }
 
-    /// Packs a copy of `data`: the source may change at once.
-    pub fn pack_safer<T: IntoBytes + Immutable + ?Sized>(&mut self, data: &T) -> &mut Self {
+    /// Packs a copy of `data`, made now: the source may change at once.
+    pub fn pack_safer<T: PlainBytes + ?Sized>(&mut self, data: &T) -> &mut Self {
         self.pack_copy(data.as_bytes())
     }
 
-    /// Packs a reference to `data`, which stays unchanged while the message refers to it.
-    pub fn pack_cheaper<T: IntoBytes + Immutable + ?Sized>(&mut self, data: &'m T) -> &mut Self {
+    /// Packs a reference to `data`, which stays borrowed, and so unchanged, while the message refers to it.
+    pub fn pack_cheaper<T: PlainBytes + ?Sized>(&mut self, data: &'m T) -> &mut Self {
         self.pieces.push(Piece::Borrowed(data.as_bytes()));
         self
     }
 
-    /// Packs memory whose value at the time of posting is sent. Change it through [`later`](Self::later).
+    /// Packs memory that is read when the message is posted. Change it until then through [`later`](Self::later).
     ///
     /// ```
     /// use mizzen::Message;
@@ -133,7 +132,7 @@ impl<'m> Message<'m> {
     /// Packs a lent buffer, which moves with the message: nothing is copied on one host.
     pub fn pack_lent<T: Plain>(&mut self, buffer: Lent<T>) -> &mut Self {
         let buffer = buffer.into_bytes();
-        let ticket = buffer.ticket();
+        let ticket = buffer.ticket().to_bytes();
         self.pieces.push(Piece::Lent {
             buffer: Some(buffer),
             ticket,
@@ -145,11 +144,8 @@ impl<'m> Message<'m> {
     ///
     /// # Errors
     ///
-    /// [`Encode`](crate::PostError::Encode) if the value refuses to be serialised.
-    pub fn pack_value<T: serde::Serialize + ?Sized>(
-        &mut self,
-        value: &T,
-    ) -> Result<&mut Self, PostError> {
+    /// [`Encode`](crate::PostError::Encode) if the value cannot be serialised.
+    pub fn pack_value<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<&mut Self> {
         let start = self.copied.len();
         let copied = core::mem::take(&mut self.copied);
         self.copied = postcard::to_extend(value, copied).map_err(PostError::encode)?;
@@ -161,14 +157,14 @@ impl<'m> Message<'m> {
         Ok(self)
     }
 
-    /// Packs a copy of a whole message as one piece. Its lent buffers cannot come along.
+    /// Packs a copy of a whole message as one piece. It must not have lent buffers.
     ///
     /// # Errors
     ///
     /// [`LentTwice`](crate::PostError::LentTwice) if it has lent pieces.
-    pub fn pack_message(&mut self, message: &Message<'_>) -> Result<&mut Self, PostError> {
+    pub fn pack_message(&mut self, message: &Message<'_>) -> Result<&mut Self> {
         if message.has_lent() {
-            return Err(PostError::LentTwice);
+            return Err(PostError::LentTwice.into());
         }
         let start = self.copied.len();
         let wire = message.wire();
@@ -182,11 +178,29 @@ impl<'m> Message<'m> {
         Ok(self)
     }
 
-    /// Empties the message, keeping its memory for the next use. What it referred to is free again when the message
-    /// is; lent buffers that were not posted go back to the arena.
+    /// Empties the message, keeping its memory for the next use. What it referred to stays borrowed for as long as the message
+    /// exists; lent buffers that were not posted go back to the arena.
     pub fn clear(&mut self) {
         self.pieces.clear();
         self.copied.clear();
+    }
+
+    /// Gives back memory that is not needed: the message will wait.
+    pub(crate) fn shrink(&mut self) {
+        self.pieces.shrink_to_fit();
+        self.copied.shrink_to_fit();
+    }
+
+    /// Bytes of all pieces, with those of lent buffers.
+    pub(crate) fn all_bytes(&self) -> usize {
+        let len = |piece: &Piece<'m>| match piece {
+            Piece::Lent {
+                buffer: Some(buffer),
+                ..
+            } => buffer.as_bytes().len(),
+            piece => self.bytes_of(piece).len(),
+        };
+        self.pieces.iter().map(len).sum()
     }
 
     /// Number of pieces.
@@ -202,7 +216,7 @@ impl<'m> Message<'m> {
     }
 
     /// The lent buffers that are still here.
-    pub(crate) fn lent_buffers(&mut self) -> impl Iterator<Item = &mut Option<LentBytes>> {
+    pub(crate) fn lent_buffers(&mut self) -> impl Iterator<Item = &mut Option<Block>> {
         self.pieces.iter_mut().filter_map(|piece| match piece {
             Piece::Lent { buffer, .. } => Some(buffer),
             _ => None,
@@ -323,7 +337,7 @@ impl<'m> Message<'m> {
             Piece::Copied { start, end, .. } => &self.copied[*start..*end],
             Piece::Borrowed(bytes) => bytes,
             Piece::Later(bytes) => bytes,
-            Piece::Lent { ticket, .. } => ticket.as_bytes(),
+            Piece::Lent { ticket, .. } => ticket,
         }
     }
 }

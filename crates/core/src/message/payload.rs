@@ -1,7 +1,7 @@
 //! Where the bytes of a received message lie until they are unpacked.
 //!
-//! Some lie in memory that the sender can still write, if it is broken or hostile. These are only ever copied out, and what
-//! is checked is the copy; a reference is given to bytes in memory of our own alone.
+//! Some lie in memory that a broken or hostile sender can still write. These are only ever copied out, and the copy is what is
+//! checked; references are given only to bytes in our own memory.
 
 use mizzen_lane::{Eager, Short};
 use mizzen_proto::id::OfferId;
@@ -23,8 +23,23 @@ pub(crate) trait Streaming: core::fmt::Debug + Send {
     /// Copies bytes that are here, and were not released.
     fn copy_out(&self, at: usize, target: &mut [u8]);
 
-    /// Copies bytes as they come; those before them will not be read again.
+    /// Copies bytes as they come. If nothing is read twice, those before them are let go.
     fn copy_coming(&mut self, at: usize, target: &mut [u8]) -> Result<(), UnpackError>;
+
+    /// Whether all of it can be here at once. If not, it is read in order, and nothing twice but its table of pieces.
+    fn holds_all(&self) -> bool;
+
+    /// From now on, nothing is read twice.
+    fn read_once(&mut self);
+
+    /// Whether some of it was let go.
+    fn is_spent(&self) -> bool;
+
+    /// Waits until the first `until` bytes are here, which belong to the table of pieces and can be read again and again.
+    fn arrive_table(&mut self, until: usize) -> Result<(), UnpackError>;
+
+    /// How many of the first bytes can be read again and again.
+    fn table_len(&self) -> usize;
 }
 
 /// A long message from another host: its head is here, its body comes when it is asked for, into place. Dropping it declines

@@ -27,6 +27,8 @@ impl Flags {
     pub(crate) const VALUE: Self = Self(128);
     /// Which numbers the one piece of a message without a table holds, if its sender said so: see [`Mark`].
     pub(crate) const MARK: Self = Self(0x0f00);
+    /// Some of the message was read and let go, so that it cannot be read again. Neither in lanes nor on the wire.
+    pub(crate) const SPENT: Self = Self(0x1000);
     /// What may be said on the wire.
     pub(crate) const ON_WIRE: Self =
         Self(Self::SINGLE.0 | Self::LENT.0 | Self::VALUE.0 | Self::MARK.0);

@@ -1,7 +1,5 @@
 //! Tickets of lent memory inside a message.
 
-use zerocopy::FromBytes;
-
 use super::payload::Payload;
 use super::pieces::{Entry, MAX_PIECES, read_varint};
 use crate::memory::LoanTicket;
@@ -38,5 +36,5 @@ pub(crate) fn ticket_at(payload: &Payload, at: usize) -> Option<LoanTicket> {
         return None;
     }
     payload.copy_out(at, &mut ticket);
-    LoanTicket::read_from_bytes(&ticket).ok()
+    Some(LoanTicket::from_bytes(&ticket))
 }

@@ -30,8 +30,8 @@ pub(crate) fn attach(
             network: network.name.clone(),
             cause,
         };
-        let place = Place::choose(network, address).map_err(refused)?;
-        let (driver, manner) = open(me, credentials, network, &place).map_err(refused)?;
+        let listening = Listening::choose(network, address).map_err(refused)?;
+        let (driver, manner) = open(me, credentials, network, &listening).map_err(refused)?;
         let engine = Engine::start(process.clone(), me, driver)?;
         all.push(Attached {
             name: network.name.clone(),
@@ -43,12 +43,12 @@ pub(crate) fn attach(
 }
 
 /// Where a driver listens, and what others are told.
-struct Place {
+struct Listening {
     listen: IpAddr,
     offered: Vec<IpAddr>,
 }
 
-impl Place {
+impl Listening {
     fn choose(network: &Network, address: Option<IpAddr>) -> Result<Self, String> {
         if network.interfaces.is_empty() {
             return Ok(Self {
@@ -107,7 +107,7 @@ fn open(
     me: ProcessId,
     credentials: &Credentials,
     network: &Network,
-    place: &Place,
+    place: &Listening,
 ) -> Result<(Box<dyn Driver>, String), String> {
     let (records, sealed) = if network.trusted {
         (Records::Clear, "TRUSTED: not encrypted")

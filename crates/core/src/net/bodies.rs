@@ -1,8 +1,8 @@
 //! Memory lent to the driver: the bodies of long messages, from their poster's memory into their reader's.
 //!
-//! Two functions (`lending.rs`) lend memory, `NetLink::send_borrowed` for a poster and `NetOffered::receive_while` for a reader. Both stay on the
-//! stack of the thread that owns the memory until the driver is done with it: the body was moved, declined or
-//! lost, or, if the thread unwinds, the link was cut. The parts they put into [`Bodies`] are valid for just as long,
+//! Two functions (`lending.rs`) lend memory, `NetLink::send_borrowed` for a poster and `NetOffered::receive_while` for a
+//! reader. Both stay on the stack of the thread that owns the memory until the driver is done with it: the body was moved,
+//! declined or lost, or, if the thread unwinds, the link was cut. The parts they put into [`Bodies`] are valid for just as long,
 //! because whatever ends a body happens under the port, and so does whatever follows the parts.
 #![allow(unsafe_code)]
 
@@ -17,7 +17,6 @@ use super::id::driver_id;
 use super::outcome::{End, Outcome};
 use super::pushed::Pushed;
 use crate::error::Departure;
-use crate::memory::LentBytes;
 use crate::rank::ProcessId;
 
 /// The bodies of one link, both ways.
@@ -32,6 +31,8 @@ pub(super) struct Bodies {
     receiving: BTreeMap<BodyId, Receiving>,
     /// Pushed bodies that nobody has a place for yet.
     pub(super) pushed: Pushed,
+    /// Bytes of offered bodies in memory of our own, by mailbox.
+    kept: BTreeMap<MailboxId, usize>,
 }
 
 /// A body that the driver has a place for.
@@ -46,7 +47,7 @@ pub(super) struct Lending {
     pub(super) parts: Vec<Part>,
     pub(super) end: Arc<End>,
     /// Who owns the memory, if not a thread that waits.
-    pub(super) _owner: Option<LentBytes>,
+    pub(super) owner: Option<Owned>,
 }
 
 /// A body that a thread of ours waits for.
@@ -56,19 +57,36 @@ pub(super) struct Wanted {
     pub(super) end: Arc<End>,
 }
 
+/// A body in memory of its own.
+pub(super) struct Owned {
+    to: MailboxId,
+    /// Not touched until it is dropped: the driver reads it.
+    bytes: Vec<u8>,
+}
+
+impl Owned {
+    /// The body of a message to a mailbox.
+    pub(super) fn new(to: MailboxId, bytes: Vec<u8>) -> Self {
+        Self { to, bytes }
+    }
+}
+
 impl Lending {
-    /// A body in a block that goes with it.
-    pub(super) fn owned(block: LentBytes) -> Self {
+    /// A body that needs nobody to wait for it.
+    pub(super) fn owned(owned: Owned) -> Self {
         Self {
-            parts: vec![Part::of(block.as_bytes())],
+            parts: vec![Part::of(&owned.bytes)],
             end: Arc::default(),
-            _owner: Some(block),
+            owner: Some(owned),
         }
     }
 }
 
 impl Bodies {
     pub(super) fn offer(&mut self, offer: OfferId, lending: Lending) {
+        if let Some(owned) = &lending.owner {
+            *self.kept.entry(owned.to).or_default() += owned.bytes.len();
+        }
         self.offers.insert(offer, lending);
     }
 
@@ -92,6 +110,50 @@ impl Bodies {
     pub(super) fn end_offer(&mut self, offer: OfferId, outcome: Outcome) {
         if let Some(lending) = self.offers.remove(&offer) {
             lending.end.set(outcome);
+            self.release(lending);
+        }
+    }
+
+    /// How many bytes of bodies for a mailbox are in memory of our own.
+    pub(super) fn kept(&self, to: MailboxId) -> usize {
+        self.kept.get(&to).copied().unwrap_or(0)
+    }
+
+    /// How many bodies are.
+    pub(super) fn kept_offers(&self) -> usize {
+        let owned = self
+            .offers
+            .values()
+            .filter(|lending| lending.owner.is_some());
+        owned.count()
+    }
+
+    /// Whether the driver does not have the memory of an offer yet, and it can still be another's.
+    pub(super) fn is_ours(&self, offer: OfferId) -> bool {
+        let lending = self.offers.get(&offer);
+        lending.is_some_and(|lending| !lending.parts.is_empty() && lending.owner.is_none())
+    }
+
+    /// Puts a copy in the place of memory that was lent for an offer, which is its owner's again. `false`: too late, the driver
+    /// has it.
+    pub(super) fn replace(&mut self, offer: OfferId, owned: Owned) -> bool {
+        if !self.is_ours(offer) {
+            return false;
+        }
+        if let Some(lent) = self.offers.remove(&offer) {
+            lent.end.set(Outcome::Declined);
+        }
+        self.offer(offer, Lending::owned(owned));
+        true
+    }
+
+    fn release(&mut self, lending: Lending) {
+        let Some(owned) = lending.owner else { return };
+        if let Some(kept) = self.kept.get_mut(&owned.to) {
+            *kept -= owned.bytes.len();
+            if *kept == 0 {
+                self.kept.remove(&owned.to);
+            }
         }
     }
 

@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, TryLockError, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mizzen_driver::{Caps, ConnectError, Driver, Locator};
+use mizzen_lane::Handover;
 use mizzen_proto::link::LinkOptions;
 use mizzen_proto::wire::{FRAME_MAX, OFFER_HEADER, POST_HEADER};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::id::driver_id;
-use super::link::{Control, Hub, Limits, NetLink, Standing};
+use super::link::{Control, Hub, Limits, NetLink, StalledBody};
 use super::pushed::PATIENCE;
 use crate::error::{Departure, Gone, ReachError};
 use crate::lock::lock;
@@ -29,12 +30,8 @@ pub(crate) struct Engine {
     locator: String,
     frame_max: usize,
     limits: Limits,
-    port: Mutex<Port>,
-    /// Links with something for the driver, left by threads that found the port taken.
-    work: Mutex<Vec<Arc<NetLink>>>,
-    has_work: AtomicBool,
-    /// Whether frames may wait for others, so that our thread must look often.
-    lingers: AtomicBool,
+    /// The port, and the links with something for the driver, left by threads that found it taken.
+    pub(super) handover: Handover<Port, NetLink>,
     /// Whether bodies stand in the driver, or links are about to end, so that our thread must not sleep for long.
     must_look: AtomicBool,
     pub(super) links: RwLock<BTreeMap<ProcessId, Arc<NetLink>>>,
@@ -42,9 +39,6 @@ pub(crate) struct Engine {
     pub(super) failures: Mutex<BTreeMap<ProcessId, Failures>>,
     /// A link came or went, or a connect failed.
     pub(super) met: Condvar,
-    /// Threads that look at the network all the time, and whether our own leaves it to them.
-    pollers: AtomicUsize,
-    is_aside: AtomicBool,
     wake: OwnedFd,
     stop: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -64,7 +58,7 @@ pub(super) struct Later {
     /// Processes that connected and are not welcome.
     pub(super) refuse: Vec<ProcessId>,
     /// Pushed bodies that stand in the driver.
-    pub(super) standing: Vec<Standing>,
+    pub(super) stalled: Vec<StalledBody>,
     /// Links whose connection broke, and until when the launcher may say why.
     pub(super) lost: Vec<(Arc<NetLink>, Instant)>,
 }
@@ -122,19 +116,14 @@ impl Engine {
             locator: driver.locator().as_str().to_owned(),
             frame_max,
             limits,
-            port: Mutex::new(Port {
+            handover: Handover::new(Port {
                 driver,
                 later: Later::default(),
             }),
-            work: Mutex::default(),
-            has_work: AtomicBool::new(false),
-            lingers: AtomicBool::new(false),
             must_look: AtomicBool::new(false),
             links: RwLock::default(),
             failures: Mutex::default(),
             met: Condvar::new(),
-            pollers: AtomicUsize::new(0),
-            is_aside: AtomicBool::new(false),
             wake: ours,
             stop: AtomicBool::new(false),
             thread: Mutex::default(),
@@ -172,7 +161,7 @@ impl Engine {
             if let Some(link) = self.link(peer) {
                 return Ok(link);
             }
-            let dialled = self.lock_port().driver.connect(driver_id(peer), &at);
+            let dialled = self.with_port(|port| port.driver.connect(driver_id(peer), &at));
             match dialled {
                 // Already: it is about to be there, or an earlier loss is about to be reported. Ask again.
                 Ok(()) | Err(ConnectError::Already { .. }) => (),
@@ -187,7 +176,7 @@ impl Engine {
                 return Err(no_path(failures.cause));
             }
             if Instant::now() >= deadline {
-                self.lock_port().driver.disconnect(driver_id(peer));
+                self.with_port(|port| port.driver.disconnect(driver_id(peer)));
                 return Err(no_path("no answer in time".into()));
             }
             let guard = lock(&self.failures);
@@ -225,7 +214,7 @@ impl Engine {
     }
 
     fn look(&self, process: Option<&dyn Control>, looks: u32) {
-        if let Some(mut port) = self.try_port() {
+        if let Some(mut port) = self.handover.try_take() {
             self.turn(&mut port, process, looks);
             self.release(port, process);
         }
@@ -233,25 +222,24 @@ impl Engine {
 
     /// A thread looks at the network all the time from now on: ours need not.
     pub(super) fn add_poller(&self) {
-        self.pollers.fetch_add(1, Ordering::SeqCst);
+        self.handover.add_looker();
     }
 
     /// It no longer does.
     pub(super) fn remove_poller(&self) {
-        self.pollers.fetch_sub(1, Ordering::SeqCst);
+        self.handover.remove_looker();
     }
 
     /// Called by one that is about to sleep: our thread must look from now on.
     pub(super) fn wake_if_aside(&self) {
-        // SeqCst, as in `run`: either it sees that the poller is gone, or we see that it stepped aside.
-        if self.is_aside.load(Ordering::SeqCst) {
+        if self.handover.must_wake() {
             self.ring();
         }
     }
 
     /// How a peer is reached, in words for a user.
     pub(super) fn describe(&self, peer: ProcessId) -> Option<String> {
-        self.lock_port().driver.describe(driver_id(peer))
+        self.with_port(|port| port.driver.describe(driver_id(peer)))
     }
 
     /// One of our mailboxes closed: peers that used it are told.
@@ -283,51 +271,32 @@ impl Engine {
         options
     }
 
-    pub(super) fn try_port(&self) -> Option<MutexGuard<'_, Port>> {
-        match self.port.try_lock() {
-            Ok(port) => Some(port),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
     /// Releases the port and sees to what was marked while it was held.
-    pub(super) fn release<'a>(
-        &'a self,
-        mut port: MutexGuard<'a, Port>,
-        process: Option<&dyn Control>,
-    ) {
-        loop {
-            drop(port);
-            // Pairs with the fence in `kick`: whoever marked a link sees the port free, or we see its mark.
-            fence(Ordering::SeqCst);
-            if !self.has_work.load(Ordering::Relaxed) {
-                return;
-            }
-            match self.try_port() {
-                Some(again) => port = again,
-                None => return,
-            }
-            self.serve_marked(&mut port, process);
-        }
+    pub(super) fn release<'a>(&'a self, port: MutexGuard<'a, Port>, process: Option<&dyn Control>) {
+        self.handover
+            .release(port, |port| self.serve_marked(port, process));
     }
 
     /// Sees to the links that have something for the driver.
     pub(super) fn serve_marked(&self, port: &mut Port, process: Option<&dyn Control>) {
-        while self.has_work.load(Ordering::Acquire) {
-            let marked = {
-                let mut work = lock(&self.work);
-                self.has_work.store(false, Ordering::Release);
-                core::mem::take(&mut *work)
-            };
+        while let Some(marked) = self.handover.take_marked() {
             for link in marked {
-                link.is_marked.store(false, Ordering::Release);
                 if let Err(how) = link.serve(&mut *port.driver) {
                     port.later.end.push((link, how));
                 }
             }
             self.do_later(port, process);
         }
+    }
+
+    /// Waits for the port, and lets `run` use it.
+    fn with_port<T>(&self, run: impl FnOnce(&mut Port) -> T) -> T {
+        // Taken before the port and dropped after it: it may be the last reference, and a process that goes leaves.
+        let process = self.process.upgrade();
+        let mut port = self.handover.take();
+        let outcome = run(&mut port);
+        self.release(port, process.as_deref());
+        outcome
     }
 
     fn turn(&self, port: &mut Port, process: Option<&dyn Control>, looks: u32) {
@@ -348,10 +317,10 @@ impl Engine {
         }
         self.do_later(port, process);
         self.serve_marked(port, process);
-        if !port.later.standing.is_empty() || !port.later.lost.is_empty() {
+        if !port.later.stalled.is_empty() || !port.later.lost.is_empty() {
             self.keep_standing(port, process);
             self.end_lost(process, &mut port.later);
-            let must_look = !port.later.standing.is_empty() || !port.later.lost.is_empty();
+            let must_look = !port.later.stalled.is_empty() || !port.later.lost.is_empty();
             self.must_look.store(must_look, Ordering::Release);
         }
     }
@@ -359,7 +328,7 @@ impl Engine {
     /// Takes bodies that stood in the driver long enough out of its way.
     fn keep_standing(&self, port: &mut Port, process: Option<&dyn Control>) {
         let (now, driver) = (Instant::now(), &mut port.driver);
-        port.later.standing.retain(|standing| {
+        port.later.stalled.retain(|standing| {
             let mut state = standing.link.lock();
             if now - standing.since < PATIENCE {
                 return state.is_standing(standing.body);
@@ -389,22 +358,8 @@ impl Engine {
         }
     }
 
-    /// Whether others look at the network, so that our thread would only be in their way.
-    fn step_aside(&self) -> bool {
-        self.is_aside.store(true, Ordering::SeqCst);
-        let aside = self.pollers.load(Ordering::SeqCst) > 0;
-        if !aside {
-            self.is_aside.store(false, Ordering::SeqCst);
-        }
-        aside
-    }
-
     pub(super) fn ring(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-    }
-
-    fn lock_port(&self) -> MutexGuard<'_, Port> {
-        lock(&self.port)
     }
 
     fn all_links(&self) -> Vec<Arc<NetLink>> {
@@ -423,37 +378,24 @@ impl Hub for Engine {
     }
 
     fn mark(&self, link: &Arc<NetLink>) {
-        // A mark that is still set is cleared later, before the link's lock is taken to look at what waits: whoever clears
-        // it finds what we queued under that lock.
-        if !link.is_marked.swap(true, Ordering::AcqRel) {
-            let mut work = lock(&self.work);
-            work.push(Arc::clone(link));
-            self.has_work.store(true, Ordering::Release);
-        }
+        self.handover.mark(link);
     }
 
     fn kick(&self) {
-        // Taken before the port and dropped after it: it may be the last reference, and a process that goes leaves.
+        // As in `with_port`.
         let process = self.process.upgrade();
-        // Pairs with the fence in `release`.
-        fence(Ordering::SeqCst);
-        if let Some(mut port) = self.try_port() {
-            self.serve_marked(&mut port, process.as_deref());
-            self.release(port, process.as_deref());
-        }
+        self.handover
+            .kick(|port| self.serve_marked(port, process.as_deref()));
     }
 
-    fn linger(&self, link: &Arc<NetLink>) {
-        self.mark(link);
-        // Pairs with the swap in `run`: our thread sees the mark, or we see that it no longer looks.
-        fence(Ordering::SeqCst);
-        if !self.lingers.load(Ordering::SeqCst) && !self.lingers.swap(true, Ordering::SeqCst) {
+    fn flush_soon(&self, link: &Arc<NetLink>) {
+        if self.handover.mark_for_later(link) {
             self.ring();
         }
     }
 
     fn with_driver(&self, control: &dyn Control, run: &mut dyn FnMut(&mut dyn Driver)) -> bool {
-        let Some(mut port) = self.try_port() else {
+        let Some(mut port) = self.handover.try_take() else {
             return false;
         };
         run(&mut *port.driver);
@@ -463,7 +405,7 @@ impl Hub for Engine {
 
     fn cut(&self, link: &Arc<NetLink>, how: Departure) {
         let process = self.process.upgrade();
-        let mut port = self.lock_port();
+        let mut port = self.handover.take();
         // Only if the driver's link is this one, and not a later one to the same peer.
         if !link.is_ended() {
             port.driver.disconnect(driver_id(link.peer));
@@ -525,7 +467,7 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
             PollFd::new(wake, PollFlags::IN),
         ];
         let soon = engine.upgrade().is_some_and(|engine| {
-            engine.must_look.load(Ordering::Acquire) || engine.lingers.load(Ordering::Acquire)
+            engine.must_look.load(Ordering::Acquire) || engine.handover.looks_often()
         });
         if poll(&mut ready, soon.then_some(&STANDING))
             .is_err_and(|errno| errno != rustix::io::Errno::INTR)
@@ -540,21 +482,22 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
         if engine.stop.load(Ordering::Acquire) {
             return;
         }
-        if engine.step_aside() {
+        if engine.handover.step_aside() {
             drop(engine);
             let _ = poll(&mut [PollFd::new(wake, PollFlags::IN)], Some(&ASIDE));
             continue;
         }
-        if engine.has_work.load(Ordering::Acquire) {
+        if engine.handover.has_work() {
             quiet = 0;
         } else if quiet < QUIET {
             quiet += 1;
-        } else if engine.lingers.swap(false, Ordering::SeqCst) {
-            // Pairs with the load in `linger`: what was marked before that is seen below.
+        } else if engine.handover.looks_often() {
+            // What was marked before is seen below.
+            engine.handover.look_seldom();
             quiet = 0;
         }
         let process = engine.process.upgrade();
-        match engine.try_port() {
+        match engine.handover.try_take() {
             Some(mut port) => {
                 engine.turn(&mut port, process.as_deref(), 1);
                 engine.release(port, process.as_deref());

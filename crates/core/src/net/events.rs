@@ -11,7 +11,7 @@ use mizzen_proto::wire::Frame;
 use super::engine::{Engine, Later};
 use super::id::FLAGS;
 use super::lending::NetOffered;
-use super::link::{Control, Hub, NetLink, Standing, UNREAD_MAX};
+use super::link::{Control, Hub, NetLink, StalledBody, UNREAD_MAX};
 use super::outcome::Outcome;
 use crate::delivery::{Account, Delivery};
 use crate::error::{Departure, Gone};
@@ -122,13 +122,7 @@ impl Engine {
         }
         if let Some((gone, posted_to)) = link.end(gone) {
             if let Some(process) = process {
-                for mailbox in posted_to.into_iter().filter(|_| gone.is_failure()) {
-                    let mailboxes = process.mailboxes();
-                    if let Some(core) = mailboxes.get(mailbox) {
-                        mailboxes.tell_gone(&core, gone);
-                    }
-                }
-                process.peer_gone(gone);
+                process.link_ended(gone, posted_to.into_iter().collect());
             }
         }
         self.met.notify_all();
@@ -177,6 +171,8 @@ impl Engine {
         match protocol.handle_frame(frame).map_err(|_| Misbehaved)? {
             Action::Nothing | Action::Greeted | Action::Pong { .. } => (),
             Action::Deliver { to, message, .. } => {
+                state.counts.messages_received += 1;
+                state.counts.bytes_received += message.len() as u64;
                 state.posted_to.insert(to);
                 drop(state);
                 let (flags, message) = split_flags(message)?;
@@ -191,6 +187,8 @@ impl Engine {
                 pushed,
                 ..
             } => {
+                state.counts.messages_received += 1;
+                state.counts.bytes_received += head.len() as u64 + body_len;
                 state.posted_to.insert(to);
                 state.announced.insert(offer, to);
                 if pushed {
@@ -206,6 +204,7 @@ impl Engine {
             Action::SendBody { offer, body } => state.bodies.ask(offer, body),
             Action::OfferDeclined { offer } => {
                 state.bodies.end_offer(offer, Outcome::Declined);
+                link.move_on(&mut state);
                 link.changed.notify_all();
             }
             Action::Retracted { offer } => {
@@ -216,8 +215,11 @@ impl Engine {
                 }
                 state = link.lock();
             }
-            Action::CreditArrived { .. } | Action::MailboxGone { .. } => link.changed.notify_all(),
-            Action::Returned => (),
+            Action::CreditArrived { .. } | Action::MailboxGone { .. } => {
+                link.move_on(&mut state);
+                link.changed.notify_all();
+            }
+            Action::Returned => link.move_on(&mut state),
             Action::Name(name) => {
                 drop(state);
                 if let Some(process) = process {
@@ -292,6 +294,7 @@ impl Engine {
         };
         if let Ok(offer) = protocol.handle_body_sent(body) {
             state.bodies.end_offer(offer, Outcome::Done);
+            link.move_on(&mut state);
         }
         // It may have been the last before a bye, or have made room for another.
         state.transmit();
@@ -303,7 +306,7 @@ impl Engine {
     /// A pushed body has come before its reader.
     fn body_waiting(&self, later: &mut Later, link: Arc<NetLink>, body: BodyId) {
         if link.lock().is_standing(body) {
-            later.standing.push(Standing {
+            later.stalled.push(StalledBody {
                 link,
                 body,
                 since: Instant::now(),

@@ -1,19 +1,23 @@
 //! Threads that lend their memory to the driver: for a body that they post, or for one that they read.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mizzen_driver::{Driver, Part, PartMut};
-use mizzen_proto::id::{BodyId, OfferId};
+use mizzen_proto::id::{BodyId, MailboxId, OfferId};
 
-use super::bodies::{Lending, Wanted};
-use super::link::{Expired, Hub, NetLink, State};
+use super::bodies::{Lending, Owned, Wanted};
+use super::link::{Expired, Hub, NetLink, State, Waits};
 use super::outcome::{End, Outcome};
 use crate::error::{Departure, PostError, UnpackError};
 use crate::links::Links;
 use crate::message::Offered;
 use crate::progress::Progress;
 use crate::rank::ProcessId;
+
+/// How long a poster waits for the reader of a long body, which then goes from the poster's memory straight into the reader's.
+/// Longer than a reader that waits needs to wake up, and about what the copy takes that is made otherwise.
+const READER_PATIENCE: Duration = Duration::from_millis(5);
 
 /// Keeps a thread from unwinding while the driver has its memory.
 struct Borrowing<'a> {
@@ -36,9 +40,10 @@ impl NetLink {
         self: &Arc<Self>,
         progress: &dyn Progress,
         hub: &dyn Hub,
+        (to, may_be_copied): (MailboxId, bool),
         pieces: &[&[u8]],
         deadline: Option<Instant>,
-        offer: impl FnOnce(Lending) -> Result<OfferId, PostError>,
+        offer: impl FnOnce(Lending) -> Result<Option<OfferId>, PostError>,
     ) -> Result<(), PostError> {
         let end = Arc::<End>::default();
         let borrowing = Borrowing {
@@ -49,20 +54,25 @@ impl NetLink {
         let offer = match offer(Lending {
             parts: pieces.iter().map(|piece| Part::of(piece)).collect(),
             end: Arc::clone(&end),
-            _owner: None,
+            owner: None,
         }) {
-            Ok(offer) => offer,
-            Err(error) => {
+            Ok(Some(offer)) => offer,
+            // A copy of it waits for credits; or it will not go.
+            left => {
                 // The parts are gone with the `Lending`: there is nothing to wait for.
                 if Arc::strong_count(&end) == 1 {
                     end.set(Outcome::Declined);
                 }
-                return Err(error);
+                self.push();
+                return left.map(|_| ());
             }
         };
         self.push();
+        if may_be_copied {
+            self.wait_or_keep(progress, deadline, to, offer, pieces, &end);
+        }
         let mut retracted = false;
-        let outcome = match self.wait(progress, deadline, |_| end.get()) {
+        let outcome = match self.wait(progress, deadline, Waits::ToPost, |_| end.get()) {
             Ok(outcome) => outcome,
             Err(Expired) => {
                 // The peer answers with a decline, unless it has accepted already: then the body goes.
@@ -72,7 +82,7 @@ impl NetLink {
                 retracted = true;
                 self.push();
                 loop {
-                    if let Ok(outcome) = self.wait(progress, None, |_| end.get()) {
+                    if let Ok(outcome) = self.wait(progress, None, Waits::ToPost, |_| end.get()) {
                         break outcome;
                     }
                 }
@@ -85,6 +95,48 @@ impl NetLink {
             }),
             Outcome::Done | Outcome::Declined => Ok(()),
             Outcome::Lost | Outcome::Retracted => Err(self.peer_gone()),
+        }
+    }
+}
+
+impl NetLink {
+    /// Waits a moment for the reader of a body; if it does not come, the body is copied.
+    fn wait_or_keep(
+        &self,
+        progress: &dyn Progress,
+        deadline: Option<Instant>,
+        to: MailboxId,
+        offer: OfferId,
+        pieces: &[&[u8]],
+        end: &End,
+    ) {
+        if self.wait_awake(progress, deadline, |_| end.get()).is_some() {
+            return;
+        }
+        // If another waits already, the reader does something else.
+        if self.lock().bodies.kept(to) == 0 {
+            let soon = Instant::now() + READER_PATIENCE;
+            let soon = deadline.map_or(soon, |deadline| deadline.min(soon));
+            let waited = self.wait(progress, Some(soon), Waits::ToPost, |_| end.get());
+            if waited.is_ok() {
+                return;
+            }
+        }
+        self.keep(to, offer, pieces);
+    }
+
+    /// Copies a body that nobody has asked for yet into memory of our own, if so much more may be there: its poster need not wait
+    /// for the reader.
+    fn keep(&self, to: MailboxId, offer: OfferId, pieces: &[&[u8]]) {
+        let len = pieces.iter().map(|piece| piece.len()).sum();
+        let may_be_kept = {
+            let state = self.lock();
+            state.bodies.is_ours(offer) && state.has_room(to, len)
+        };
+        if may_be_kept {
+            // Without the lock: it takes long.
+            let owned = Owned::new(to, pieces.concat());
+            self.lock().bodies.replace(offer, owned);
         }
     }
 }
@@ -171,7 +223,10 @@ impl NetOffered {
         }
         self.link.push();
         let outcome = loop {
-            if let Ok(outcome) = self.link.wait(progress, None, |_| end.get()) {
+            if let Ok(outcome) = self
+                .link
+                .wait(progress, None, Waits::ToReceive, |_| end.get())
+            {
                 break outcome;
             }
         };
@@ -301,7 +356,7 @@ impl NetLink {
             Arc::clone(&state.bodies.pushed.kept.get(&offer)?.end)
         };
         let outcome = loop {
-            if let Ok(outcome) = self.wait(progress, None, |_| end.get()) {
+            if let Ok(outcome) = self.wait(progress, None, Waits::ToReceive, |_| end.get()) {
                 break outcome;
             }
         };

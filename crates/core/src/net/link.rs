@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::IoSlice;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use mizzen_driver::Driver;
+use mizzen_lane::{Mark, Marked};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId, StreamId};
 use mizzen_proto::link::{CONTROL_MAX, Link, LinkOptions};
 use mizzen_proto::names::NAMES_MAX;
@@ -15,15 +17,18 @@ use mizzen_proto::wire::{Frame, NameFrame};
 use super::bodies::Bodies;
 use super::id::driver_id;
 use super::sharing::Sharing;
-use crate::blocking::without_place;
+use super::waiting::Behind;
+use crate::blocking::block_in_place;
+use crate::counters::{Counted, Rows};
 use crate::delivery::Creditor;
 use crate::error::{Departure, Gone, PostError, ReachError};
+use crate::link::Fate;
 use crate::links::WithLinks;
 use crate::lock::lock;
 use crate::mailboxes::Mailboxes;
 use crate::progress::{Polling, Progress};
 use crate::rank::ProcessId;
-use crate::wait::{Crowd, Patience, Step};
+use crate::wait::{Contention, Patience, Step};
 
 /// What a link needs of the engine that pumps its driver.
 pub(crate) trait Hub: Send + Sync {
@@ -37,7 +42,7 @@ pub(crate) trait Hub: Send + Sync {
     fn kick(&self);
 
     /// A link's frames wait for others: whoever looks at the network next sends them, or the engine's thread does, soon.
-    fn linger(&self, link: &Arc<NetLink>);
+    fn flush_soon(&self, link: &Arc<NetLink>);
 
     /// Lets `run` use the driver, unless another thread has it. `false` if so.
     fn with_driver(&self, control: &dyn Control, run: &mut dyn FnMut(&mut dyn Driver)) -> bool;
@@ -82,8 +87,8 @@ pub(crate) trait Control: WithLinks {
     /// A frame about names came.
     fn handle_name(&self, from: ProcessId, frame: NameFrame<'_>);
 
-    /// A link is over, and with it the process at its other end.
-    fn peer_gone(&self, gone: Gone);
+    /// A link is over, and with it the process at its other end, which had posted to these mailboxes.
+    fn link_ended(&self, gone: Gone, posted_to: Vec<MailboxId>);
 }
 
 /// A link to one life of one peer on a network.
@@ -95,13 +100,12 @@ pub(crate) struct NetLink {
     /// Something that a waiting thread may wait for has happened.
     pub(super) changed: Condvar,
     /// Whether the link is in its engine's list of work.
-    pub(super) is_marked: AtomicBool,
+    mark: Mark,
     streams: AtomicU32,
     pub(super) sharing: Sharing,
     /// Whether the driver carries bodies that were not asked for.
     pub(super) can_push: bool,
-    gone: OnceLock<Gone>,
-    ended: AtomicBool,
+    fate: Fate,
 }
 
 /// The protocol and what waits. The holder of the port takes from `outbox` and `bodies`, everyone adds.
@@ -120,13 +124,50 @@ pub(super) struct State {
     pub(super) has_left: bool,
     /// The link is about to end by our decision: what still comes is ignored.
     pub(super) is_condemned: bool,
+    pub(super) counts: NetCounts,
+    /// Messages that found no credits.
+    pub(super) behind: Behind,
+    /// We leave as soon as nothing waits any more.
+    is_leaving: bool,
+}
+
+/// What is counted of a link, under the lock that is taken anyway.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct NetCounts {
+    pub(super) messages_sent: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) messages_received: u64,
+    pub(super) bytes_received: u64,
+    /// Posts that found no credit, or too much before them.
+    pub(super) credits_exhausted: u64,
+    /// Messages that waited in memory of their own until there were credits.
+    pub(super) left_behind: u64,
+    pub(super) sleeps: u64,
 }
 
 /// A body that stands in the driver.
-pub(super) struct Standing {
+pub(super) struct StalledBody {
     pub(super) link: Arc<NetLink>,
     pub(super) body: BodyId,
     pub(super) since: Instant,
+}
+
+/// What a thread waits for at a peer, for the user if it takes long.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Waits {
+    ToPost,
+    ToReceive,
+}
+
+impl Waits {
+    fn what(self, peer: ProcessId) -> String {
+        match self {
+            Self::ToPost => {
+                format!("for room at rank {peer}, which does not read what was posted to it")
+            }
+            Self::ToReceive => format!("for the rest of a message of rank {peer}"),
+        }
+    }
 }
 
 /// The deadline has passed.
@@ -160,14 +201,16 @@ impl NetLink {
                 posted_to: BTreeSet::new(),
                 has_left: false,
                 is_condemned: false,
+                counts: NetCounts::default(),
+                behind: Behind::default(),
+                is_leaving: false,
             }),
             changed: Condvar::new(),
-            is_marked: AtomicBool::new(false),
+            mark: Mark::default(),
             streams: AtomicU32::new(1),
             sharing: Sharing::new(),
             can_push,
-            gone: OnceLock::new(),
-            ended: AtomicBool::new(false),
+            fate: Fate::of(peer),
         })
     }
 
@@ -200,17 +243,16 @@ impl NetLink {
     /// Whether the peer is gone.
     #[inline]
     pub(crate) fn is_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+        self.fate.is_ended()
     }
 
     /// How the peer went, if it did.
     pub(crate) fn gone(&self) -> Option<Gone> {
-        self.gone.get().copied()
+        self.fate.gone()
     }
 
     pub(crate) fn gone_or_lost(&self) -> Gone {
-        let lost = Gone::new(self.peer, Departure::ConnectionLost);
-        self.gone().unwrap_or(lost)
+        self.fate.gone_or(Departure::ConnectionLost)
     }
 
     pub(super) fn peer_gone(&self) -> PostError {
@@ -220,10 +262,14 @@ impl NetLink {
     /// Says bye when everything before it is done.
     pub(super) fn leave(&self) {
         let mut state = self.lock();
-        if let Some(link) = &mut state.link {
-            link.leave();
-        }
+        state.is_leaving = true;
+        state.leave_if_due();
         state.transmit();
+    }
+
+    /// How many messages that were posted are still in memory of ours.
+    pub(super) fn waiting(&self) -> u64 {
+        self.lock().waiting()
     }
 
     /// One of our mailboxes closed. `true` if there is something to send about it.
@@ -262,6 +308,10 @@ impl NetLink {
             }
             if bodies.pushed.has_unwanted() {
                 bodies.pushed.place_unwanted(self.peer, link, driver);
+            }
+            if !state.behind.is_empty() {
+                self.move_on(&mut state);
+                state.leave_if_due();
             }
             state.transmit();
             let frames = core::mem::take(&mut state.outbox);
@@ -312,9 +362,9 @@ impl NetLink {
             Departure::ConnectionLost if state.has_left => Gone::new(self.peer, Departure::Left),
             _ => gone,
         };
-        let _ = self.gone.set(gone);
-        self.ended.store(true, Ordering::Release);
+        self.fate.end(gone);
         state.bodies.lose_all();
+        Self::drop_behind(&mut state);
         state.outbox.clear();
         state.announced.clear();
         let posted_to = core::mem::take(&mut state.posted_to);
@@ -323,15 +373,38 @@ impl NetLink {
         Some((gone, posted_to))
     }
 
+    /// Waits until `look` finds something, as long as that is likely soon: `None` if the thread would have to sleep.
+    pub(super) fn wait_awake<T>(
+        &self,
+        progress: &dyn Progress,
+        deadline: Option<Instant>,
+        mut look: impl FnMut(&mut State) -> Option<T>,
+    ) -> Option<T> {
+        let contention = Contention::default();
+        let mut patience = Patience::on_network(deadline, &contention);
+        let _polling = Polling::start(progress);
+        loop {
+            progress.pump_all();
+            if let Some(found) = look(&mut self.lock()) {
+                return Some(found);
+            }
+            match patience.step() {
+                Step::Again => (),
+                Step::Sleep(_) | Step::Expired(_) => return None,
+            }
+        }
+    }
+
     /// Waits until `look` finds something, moving what can be moved meanwhile: the peer may wait for us.
     pub(super) fn wait<T>(
         &self,
         progress: &dyn Progress,
         deadline: Option<Instant>,
+        waits: Waits,
         mut look: impl FnMut(&mut State) -> Option<T>,
     ) -> Result<T, Expired> {
-        let crowd = Crowd::default();
-        let mut patience = Patience::on_network(deadline, &crowd);
+        let contention = Contention::default();
+        let mut patience = Patience::on_network(deadline, &contention);
         let mut polling = Some(Polling::start(progress));
         loop {
             progress.pump_all();
@@ -343,18 +416,27 @@ impl NetLink {
                 Step::Expired(_) => return Err(Expired),
                 Step::Sleep(nap) => {
                     polling.take().into_iter().for_each(Polling::sleep);
+                    if let Some(waited) = patience.remarkable() {
+                        progress.remark(waited, &waits.what(self.peer));
+                    }
                     let nap = if progress.has_lanes() { LANES_NAP } else { nap };
                     let mut state = self.lock();
                     if let Some(found) = look(&mut state) {
                         return Ok(found);
                     }
-                    let _ = without_place(|| self.changed.wait_timeout(state, nap));
+                    state.counts.sleeps += 1;
+                    let _ = block_in_place(|| self.changed.wait_timeout(state, nap));
                 }
             }
         }
     }
 
     /// Has the link's frames sent, by this thread or by the one that has the driver.
+    /// A task waits until less waits for a mailbox of the peer. `false`: it need not.
+    pub(crate) fn await_room(&self, to: MailboxId, waker: &Waker) -> bool {
+        self.lock().await_room(to, waker)
+    }
+
     pub(super) fn push(&self) {
         if let (Some(hub), Some(link)) = (self.hub.upgrade(), self.weak.upgrade()) {
             hub.mark(&link);
@@ -380,11 +462,26 @@ impl State {
     }
 
     /// Puts the protocol's own frames behind those that wait: what is posted next comes after them.
+    /// Leaves, if that was to be and nothing waits any more.
+    fn leave_if_due(&mut self) {
+        if self.is_leaving && self.behind.is_empty() {
+            if let Some(link) = &mut self.link {
+                link.leave();
+            }
+        }
+    }
+
     pub(super) fn transmit(&mut self) {
         let Some(link) = &mut self.link else { return };
         while let Some(frame) = link.poll_transmit() {
             self.outbox.push_back(frame.to_vec());
         }
+    }
+}
+
+impl Marked for NetLink {
+    fn mark(&self) -> &Mark {
+        &self.mark
     }
 }
 
@@ -399,6 +496,24 @@ impl Creditor for NetLink {
             drop(state);
             self.push();
         }
+    }
+}
+
+impl Counted for NetLink {
+    fn count(&self, rows: &mut Rows) {
+        let counts = self.lock().counts;
+        rows.object(
+            format_args!("link to rank {}", self.peer),
+            &[
+                ("messages_sent", counts.messages_sent),
+                ("bytes_sent", counts.bytes_sent),
+                ("messages_received", counts.messages_received),
+                ("bytes_received", counts.bytes_received),
+                ("credits_exhausted", counts.credits_exhausted),
+                ("left_behind", counts.left_behind),
+                ("sleeps", counts.sleeps),
+            ],
+        );
     }
 }
 

@@ -12,7 +12,10 @@
 //! | `events` | what the driver reports, and what becomes of it |
 //! | `networks` | all networks of the process, and which reaches a peer |
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
+//! | `cut` | a message as head and body |
 //! | `post` | posting to a peer |
+//! | `waiting` | messages that found no credits |
+//! | `behind` | moving them on |
 //! | `bodies` | memory lent to the driver |
 //! | `lending` | threads that lend it, and wait |
 //! | `outcome` | how a body ended |
@@ -23,15 +26,17 @@
 //!
 //! | lock | protects | held while |
 //! | --- | --- | --- |
-//! | `Engine::port` | the driver | a system call of it at the longest |
+//! | `Engine::port` | the driver | at most one system call of the driver |
 //! | `NetLink::state` | the protocol of one link and its queues | a decision or a copy; never a system call |
 //!
 //! The port comes before a state. A thread that posts decides under the state and leaves its frame in the link's
-//! outbox; if the port is free it sends it, and if not, the holder of the port does, who looks for such work once more
-//! after the release.
+//! outbox; if the port is free it sends it, and if not, the thread that holds the port does, which looks for such work once
+//! more after it has released the port.
 
 mod attach;
+mod behind;
 mod bodies;
+mod cut;
 mod engine;
 mod events;
 mod id;
@@ -44,6 +49,7 @@ mod pushed;
 mod sharing;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub(crate) use attach::attach;
 pub(crate) use link::{Control, NetLink};

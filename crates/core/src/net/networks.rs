@@ -4,11 +4,12 @@
 //! `site=10.0.0.1:4000;fast=10.1.0.1:4001`; a peer is reached over the first one that both are on.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::engine::Engine;
 use super::link::{Control, NetLink};
+use crate::counters::{Counted, Rows};
 use crate::error::{Departure, ReachError};
 use crate::lock::lock;
 use crate::progress::Then;
@@ -151,6 +152,26 @@ impl Networks {
     pub(crate) fn close_mailbox(&self, mailbox: MailboxId) {
         self.engines()
             .for_each(|engine| engine.close_mailbox(mailbox));
+    }
+
+    /// The counters of all links.
+    pub(crate) fn count(&self, rows: &mut Rows) {
+        for engine in self.engines() {
+            let links = engine.links.read().unwrap_or_else(PoisonError::into_inner);
+            let links: Vec<_> = links.values().cloned().collect();
+            links.iter().for_each(|link| link.count(rows));
+        }
+    }
+
+    /// The peers that have not taken all that was posted to them, and how many messages.
+    pub(crate) fn waiting(&self) -> Vec<(ProcessId, u64)> {
+        let mut waiting = Vec::new();
+        for engine in self.engines() {
+            let links = engine.links.read().unwrap_or_else(PoisonError::into_inner);
+            let behind = links.values().map(|link| (link.peer, link.waiting()));
+            waiting.extend(behind.filter(|(_, messages)| *messages > 0));
+        }
+        waiting
     }
 
     /// Leaves all of them.

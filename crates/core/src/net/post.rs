@@ -4,145 +4,27 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use mizzen_driver::Driver;
-use mizzen_lane::Parts;
-use mizzen_proto::id::{MailboxId, OfferId, StreamId};
+use mizzen_proto::id::{MailboxId, StreamId};
 use mizzen_proto::link::{Plan, Refused};
-use mizzen_proto::wire::{BODY_MAX, Frame};
+use mizzen_proto::wire::BODY_MAX;
 
-use super::bodies::Lending;
-use super::id::{FLAGS, driver_id};
-use super::link::{Control, Expired, Hub, NetLink, OUTBOX_MAX, State};
+use super::bodies::{Lending, Owned};
+use super::cut::{Cut, post_header};
+use super::id::driver_id;
+use super::link::{Control, Expired, Hub, NetLink, OUTBOX_MAX, State, Waits};
 use super::sharing::TOGETHER;
 use crate::error::{ArenaError, PostError};
-use crate::memory::Purpose;
 use crate::message::Outgoing;
 use crate::progress::Progress;
 use crate::wait::Until;
 
-/// Where a message is cut into head and body.
-struct Cut<'a> {
-    /// The flags, little-endian.
-    flags: [u8; FLAGS],
-    /// The table, if it fits the head.
-    head_table: &'a [u8],
-    head: &'a [&'a [u8]],
-    /// The table, if it does not.
-    body_table: &'a [u8],
-    body: &'a [&'a [u8]],
-    head_len: u64,
-    body_len: u64,
-}
-
-/// Leading pieces of a long message that together are at most this long go along with its announcement: what a receiver
-/// wants to see before it decides where the rest shall go.
-const HEAD_PIECES: usize = 4096;
 /// Slices of a frame that is sent without being joined first; more pieces are joined.
 const GATHERED: usize = 6;
 
-impl<'a> Cut<'a> {
-    fn of(message: Outgoing<'a>, head_max: u64) -> Self {
-        let mut head_len = FLAGS;
-        let fits = (FLAGS + message.table.len()) as u64 <= head_max;
-        let (head_table, body_table): (&[u8], &[u8]) = if fits {
-            (message.table, &[])
-        } else {
-            (&[], message.table)
-        };
-        head_len += head_table.len();
-        let mut pieces = 0;
-        for piece in message.pieces {
-            let longer = head_len + piece.len();
-            // A head that held no table would be taken for a table.
-            if !fits || longer > HEAD_PIECES.min(head_max as usize) {
-                break;
-            }
-            head_len = longer;
-            pieces += 1;
-        }
-        let (head, body) = message.pieces.split_at(pieces);
-        let body_len = body_table.len() + body.iter().map(|piece| piece.len()).sum::<usize>();
-        Cut {
-            flags: message.flags.0.to_le_bytes(),
-            head_table,
-            head,
-            body_table,
-            body,
-            head_len: head_len as u64,
-            body_len: body_len as u64,
-        }
-    }
-}
-
-impl<'a> Cut<'a> {
-    /// The pieces of the body.
-    fn each_piece(&self, take: impl FnMut(&'a [u8])) {
-        let table = (!self.body_table.is_empty()).then_some(self.body_table);
-        table
-            .into_iter()
-            .chain(self.body.iter().copied())
-            .for_each(take);
-    }
-
-    fn push_head(&self, frame: &mut Vec<u8>) {
-        frame.extend_from_slice(&self.flags);
-        frame.extend_from_slice(self.head_table);
-        self.head
-            .iter()
-            .for_each(|piece| frame.extend_from_slice(piece));
-    }
-
-    fn post_frame(&self, to: MailboxId, stream: StreamId) -> Vec<u8> {
-        let header = post_header(to, stream);
-        let len = header.len() as u64 + self.head_len + self.body_len;
-        let mut frame = Vec::with_capacity(len as usize);
-        frame.extend_from_slice(&header);
-        self.push_head(&mut frame);
-        self.each(|piece| frame.extend_from_slice(piece));
-        frame
-    }
-
-    fn offer_frame(
-        &self,
-        to: MailboxId,
-        stream: StreamId,
-        offer: OfferId,
-        pushed: bool,
-    ) -> Vec<u8> {
-        let (body_len, head): (u64, &[u8]) = (self.body_len, &[]);
-        let frame = if pushed {
-            Frame::Push {
-                to,
-                stream,
-                offer,
-                body_len,
-                head,
-            }
-        } else {
-            Frame::Offer {
-                to,
-                stream,
-                offer,
-                body_len,
-                head,
-            }
-        };
-        let header = frame.header();
-        let mut frame = Vec::with_capacity(header.len() + self.head_len as usize);
-        frame.extend_from_slice(&header);
-        self.push_head(&mut frame);
-        frame
-    }
-}
-
-/// The bytes of the body.
-impl Parts for Cut<'_> {
-    fn len(&self) -> usize {
-        self.body_len as usize
-    }
-
-    fn each(&self, take: impl FnMut(&[u8])) {
-        self.each_piece(take);
-    }
+/// Whether a message was paid for, or waits until it can be.
+enum Paid {
+    Now,
+    Later,
 }
 
 impl NetLink {
@@ -180,11 +62,11 @@ impl NetLink {
             state.outbox.push_back(cut.post_frame(to, stream));
         };
         if self.sharing.note(stream) {
-            self.wait_to_pay(control.progress(), to, cut, until, queue)?;
+            self.wait_to_pay(control.progress(), (to, stream), cut, until, queue)?;
             if self.lock().outbox.len() >= TOGETHER {
                 self.push();
             } else {
-                hub.linger(self);
+                hub.flush_soon(self);
             }
             return Ok(());
         }
@@ -210,7 +92,7 @@ impl NetLink {
                 return paid.map(|_| ());
             }
         }
-        self.wait_to_pay(control.progress(), to, cut, until, queue)?;
+        self.wait_to_pay(control.progress(), (to, stream), cut, until, queue)?;
         self.push();
         Ok(())
     }
@@ -224,10 +106,10 @@ impl NetLink {
         cut: &Cut<'_>,
         until: Until,
     ) -> Result<(), PostError> {
-        let rank = self.peer.rank;
         let offer = |lending: Lending| {
             let (mut lending, mut offered) = (Some(lending), None);
-            self.wait_to_pay(control.progress(), to, cut, until, |state, plan| {
+            let where_to = (to, stream);
+            self.wait_to_pay(control.progress(), where_to, cut, until, |state, plan| {
                 let (offer, body) = match plan {
                     Plan::Offer(offer) => (offer, None),
                     Plan::Push(offer, body) => (offer, Some(body)),
@@ -242,23 +124,19 @@ impl NetLink {
                     body.into_iter()
                         .for_each(|body| state.bodies.ask(offer, body));
                 }
-            })?;
-            offered.ok_or_else(|| self.peer_gone())
+            })
+            .map(|_| offered)
         };
         if let Until::Now = until {
             // Nobody waits for the receiver, so the body must outlive this call.
-            let block = control.links().take_block(
-                control.progress(),
-                cut.len(),
-                Purpose::LongMessage,
-                until,
-            );
-            let mut block = block.map_err(|error| match error {
-                ArenaError::AllOut { .. } => PostError::Busy { rank },
-                error => PostError::Memory(error),
-            })?;
-            block.fill(cut);
-            offer(Lending::owned(block))?;
+            if !self
+                .lock()
+                .has_room(to, (cut.head_len + cut.body_len) as usize)
+            {
+                let rank = self.peer.rank;
+                return Err(PostError::Busy { rank });
+            }
+            offer(Lending::owned(Owned::new(to, cut.copy_body())))?;
             self.push();
             return Ok(());
         }
@@ -269,33 +147,60 @@ impl NetLink {
         if let Some(joined) = &joined {
             pieces = vec![joined];
         }
-        self.send_borrowed(control.progress(), hub, &pieces, until.deadline(), offer)
+        self.send_borrowed(
+            control.progress(),
+            hub,
+            (to, !matches!(until, Until::Taken)),
+            &pieces,
+            until.deadline(),
+            offer,
+        )
     }
 
-    /// Pays for a message, waiting for the receiver to return credits; then `queue` is called with the state locked.
+    /// Pays for a message; then `queue` is called with the state locked. Who would have to sleep until the receiver returns
+    /// credits leaves the message behind, if it may.
     fn wait_to_pay(
         self: &Arc<Self>,
         progress: &dyn Progress,
-        to: MailboxId,
+        (to, stream): (MailboxId, StreamId),
         cut: &Cut<'_>,
         until: Until,
         mut queue: impl FnMut(&mut State, Plan),
-    ) -> Result<Plan, PostError> {
+    ) -> Result<Paid, PostError> {
         let rank = self.peer.rank;
         // What is pushed cannot be taken back, so who will not wait for long does not push.
         let may_push = self.can_push && !matches!(until, Until::Deadline(_));
-        if let Some(paid) = self.pay(&mut self.lock(), to, cut, may_push, &mut queue) {
+        let mut pay = |state: &mut State| {
+            let paid = self.pay(state, to, cut, may_push, &mut queue)?;
+            Some(paid.map(|_| Paid::Now))
+        };
+        if let Some(paid) = pay(&mut self.lock()) {
             return paid;
         }
-        if let Until::Now = until {
-            progress.poll_networks();
-            let paid = self.pay(&mut self.lock(), to, cut, may_push, &mut queue);
-            return paid.unwrap_or(Err(PostError::Busy { rank }));
+        self.lock().counts.credits_exhausted += 1;
+        let paid = match until {
+            Until::Now => {
+                progress.poll_networks();
+                pay(&mut self.lock())
+            }
+            _ => self.wait_awake(progress, until.deadline(), &mut pay),
+        };
+        if let Some(paid) = paid {
+            return paid;
         }
-        let paid = self.wait(progress, until.deadline(), |state| {
-            self.pay(state, to, cut, may_push, &mut queue)
-        });
-        match paid {
+        let mut leave = |state: &mut State| {
+            let paid = pay(state);
+            paid.or_else(|| {
+                state
+                    .leave_behind(to, stream, cut)
+                    .then_some(Ok(Paid::Later))
+            })
+        };
+        if let Until::Now = until {
+            let left = leave(&mut self.lock());
+            return left.unwrap_or(Err(PostError::Busy { rank }));
+        }
+        match self.wait(progress, until.deadline(), Waits::ToPost, leave) {
             Ok(paid) => paid,
             Err(Expired) => Err(PostError::TimedOut { rank }),
         }
@@ -303,6 +208,22 @@ impl NetLink {
 
     /// Pays for a message, if that is possible now. `None`: there are no credits.
     fn pay(
+        &self,
+        state: &mut State,
+        to: MailboxId,
+        cut: &Cut<'_>,
+        may_push: bool,
+        queue: impl FnOnce(&mut State, Plan),
+    ) -> Option<Result<Plan, PostError>> {
+        if state.behind.is_behind(to) {
+            // Others wait already, perhaps our own.
+            return None;
+        }
+        self.pay_now(state, to, cut, may_push, queue)
+    }
+
+    /// The same for what has waited longest.
+    pub(super) fn pay_now(
         &self,
         state: &mut State,
         to: MailboxId,
@@ -327,6 +248,8 @@ impl NetLink {
         };
         match planned {
             Ok(plan) => {
+                state.counts.messages_sent += 1;
+                state.counts.bytes_sent += cut.head_len + cut.body_len;
                 queue(state, plan);
                 Some(Ok(plan))
             }
@@ -366,14 +289,4 @@ fn send_now(
     driver
         .send_frame(driver_id(link.peer), &slices[..used])
         .is_ok()
-}
-
-fn post_header(to: MailboxId, stream: StreamId) -> mizzen_proto::wire::HeaderBytes {
-    let message = &[];
-    Frame::Post {
-        to,
-        stream,
-        message,
-    }
-    .header()
 }

@@ -5,7 +5,7 @@
 //! into memory of our own, so that what is behind it can go on, and the reader copies it from there. The protocol bounds
 //! how much that can be ([`PUSH_WINDOW`](mizzen_proto::wire::PUSH_WINDOW) for a link).
 //!
-//! The file is about unsafety in so far as it lends that memory to the driver.
+//! This file has unsafe code because it lends that memory to the driver.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,7 +19,7 @@ use mizzen_proto::link::Link;
 use super::id::driver_id;
 use super::outcome::{End, Outcome};
 use crate::links::Links;
-use crate::memory::{LentBytes, Purpose};
+use crate::memory::{Block, Purpose};
 use crate::rank::ProcessId;
 
 /// How long a body stands in the driver before it is taken out of the way: longer than a sleeping reader needs to wake up.
@@ -47,7 +47,7 @@ pub(super) struct Kept {
 }
 
 pub(super) enum Memory {
-    Block(LentBytes),
+    Block(Block),
     Heap(Vec<u8>),
 }
 

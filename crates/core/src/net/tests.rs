@@ -19,6 +19,9 @@ fn inbox_of(deck: &Deck) -> Result<Mailbox> {
     Ok(inbox)
 }
 
+/// Longer than what a poster leaves to its process.
+const BEYOND: usize = (64 << 20) + 1;
+
 fn link_to(deck: &Deck, rank: u32) -> Arc<super::NetLink> {
     match deck.process.peers.known(rank.into()) {
         Some(Path::Net(link)) => link,
@@ -28,7 +31,7 @@ fn link_to(deck: &Deck, rank: u32) -> Arc<super::NetLink> {
 
 fn port_of(engine: &Engine) -> MutexGuard<'_, Port> {
     loop {
-        if let Some(port) = engine.try_port() {
+        if let Some(port) = engine.handover.try_take() {
             return port;
         }
     }
@@ -36,7 +39,7 @@ fn port_of(engine: &Engine) -> MutexGuard<'_, Port> {
 
 #[test]
 fn a_link_cut_while_a_body_is_under_way_fails_its_reader_and_its_poster() {
-    let (announced, cut) = (Barrier::new(2), Barrier::new(2));
+    let [announced, cut, lost] = [(); 3].map(|()| Barrier::new(2));
     local_over_tcp(2, |deck| {
         let inbox = inbox_of(&deck)?;
         let engine = deck.process.networks.get().unwrap().first();
@@ -45,7 +48,7 @@ fn a_link_cut_while_a_body_is_under_way_fails_its_reader_and_its_poster() {
             announced.wait();
             // Rank 1 cannot send the body now.
             cut.wait();
-            let mut place = vec![0u8; 8 << 20];
+            let mut place = vec![0u8; BEYOND];
             incoming.unpack_cheaper(&mut place[..])?;
             let link = link_to(&deck, 1);
             let outcome = std::thread::scope(|threads| {
@@ -54,25 +57,32 @@ fn a_link_cut_while_a_body_is_under_way_fails_its_reader_and_its_poster() {
                     std::thread::yield_now();
                 }
                 engine.cut(&link, Departure::ConnectionLost);
+                lost.wait();
                 finish.join().unwrap()
             });
             assert!(
-                matches!(outcome, Err(UnpackError::PeerGone(_))),
+                matches!(
+                    outcome,
+                    Err(crate::error::Error::Unpack(UnpackError::PeerGone(_)))
+                ),
                 "{outcome:?}"
             );
         } else {
             let address = deck.fetch("inbox 0")?;
-            let long = vec![7u8; 8 << 20];
+            let long = vec![7u8; BEYOND];
             std::thread::scope(|threads| {
                 let poster = threads.spawn(|| address.send(&long[..]));
                 announced.wait();
                 let port = port_of(engine);
                 cut.wait();
-                std::thread::sleep(Duration::from_millis(50));
+                lost.wait();
                 drop(port);
                 let outcome = poster.join().unwrap();
                 assert!(
-                    matches!(outcome, Err(PostError::PeerGone(_))),
+                    matches!(
+                        outcome,
+                        Err(crate::error::Error::Post(PostError::PeerGone(_)))
+                    ),
                     "{outcome:?}"
                 );
             });
@@ -91,7 +101,9 @@ fn nonsense_on_the_wire_costs_the_sender_its_link_and_nothing_else() {
         match deck.rank().0 {
             0 => {
                 assert_eq!(inbox.receive::<u8>()?, 1);
-                let Err(RetrieveError::PeerGone(gone)) = inbox.retrieve() else {
+                let Err(crate::error::Error::Retrieve(RetrieveError::PeerGone(gone))) =
+                    inbox.retrieve()
+                else {
                     panic!("rank 1 misbehaved")
                 };
                 assert_eq!((gone.rank(), gone.how()), (1.into(), Departure::Misbehaved));

@@ -66,7 +66,7 @@ impl Hostile {
             };
             if posted().is_err() {
                 self.process.pump_all();
-                assert!(posted().is_ok() || self.link.is_ended());
+                assert!(posted().is_ok() || self.link.fate.is_ended());
             }
         }
         for _ in 0..16 {
@@ -83,7 +83,7 @@ impl Hostile {
 fn a_peer_that_posts_more_than_its_window_is_cut_off() {
     let hostile = Hostile::new(|_| ());
     hostile.post(WINDOW);
-    assert!(!hostile.link.is_ended(), "it may have a window unread");
+    assert!(!hostile.link.fate.is_ended(), "it may have a window unread");
     hostile.post(2 * WINDOW);
     assert_eq!(hostile.queued(), WINDOW);
     let gone = hostile.link.gone().expect("the link ended");
@@ -101,7 +101,7 @@ fn what_was_taken_out_of_a_mailbox_makes_room_for_as_much() {
         hostile.post(1);
     }
     assert_eq!(hostile.queued(), WINDOW);
-    assert!(!hostile.link.is_ended());
+    assert!(!hostile.link.fate.is_ended());
 }
 
 /// What a peer posts while its lane is drained, if nobody stops it.

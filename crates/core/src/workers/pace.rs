@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long work of one kind takes, such as the calls of a service. While some is carried out by the worker that also looks for
-/// what comes next, nobody looks: that is right for work shorter than waking another worker, and for no other.
+/// How long work of one kind takes, such as the calls of a service. While the watcher itself carries some out, nobody looks for
+/// what comes next: that is right only for work that is shorter than waking another worker.
 pub struct Pace {
     nanoseconds: AtomicU32,
     calls: AtomicU32,

@@ -1,4 +1,4 @@
-//! From where work comes besides the queue.
+//! Where work comes from besides the queue.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use crate::progress::Progress;
 
 /// The worker that looks.
 pub trait Worker {
-    /// What comes next takes long: another worker shall watch.
+    /// What comes next takes long: another worker is to watch.
     fn step_aside(&self);
 
     /// What goes on around the worker.
@@ -25,13 +25,13 @@ pub trait Source: Send + Sync {
     /// A quick look: whether there is something to take.
     fn is_likely(&self) -> bool;
 
-    /// From now on whoever brings something must raise this bell.
+    /// From now on whoever brings something must ring this bell.
     fn watch(&self, bell: u32);
 
     /// Whether a full look would find something.
     fn is_ready(&self) -> bool;
 
-    /// Nobody needs to be called any more.
+    /// Nobody needs to be woken any more.
     fn unwatch(&self);
 }
 
@@ -76,7 +76,7 @@ impl Source for Awaited {
         };
         let (_, links) = self.links.all();
         let before = cores.len();
-        cores.retain(|core| !core.wake_task(Looker::Crew, &links));
+        cores.retain(|core| !core.wake_task(Looker::Workers, &links));
         self.count.store(cores.len(), Ordering::Release);
         cores.len() < before
     }
@@ -87,7 +87,7 @@ impl Source for Awaited {
 
     fn watch(&self, bell: u32) {
         for core in &*lock(&self.cores) {
-            core.change_watch(Looker::Crew, |watch| watch.announce_sleep(bell));
+            core.change_watch(Looker::Workers, |watch| watch.announce_sleep(bell));
         }
     }
 
@@ -95,12 +95,12 @@ impl Source for Awaited {
         let (_, links) = self.links.all();
         lock(&self.cores)
             .iter()
-            .any(|core| core.has_something(&links))
+            .any(|core| core.has_awaited(&links))
     }
 
     fn unwatch(&self) {
         for core in &*lock(&self.cores) {
-            core.change_watch(Looker::Crew, mizzen_lane::Watch::announce_awake);
+            core.change_watch(Looker::Workers, mizzen_lane::Watch::announce_awake);
         }
     }
 }

@@ -11,31 +11,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 use std::thread::Thread;
 
-use crate::blocking::without_place;
+use crate::blocking::block_in_place;
+use crate::error::{Error, TaskError};
 
-/// Something that a worker of this process runs: made by `Deck::run` and
-/// `Deck::run_async`. Its result is got by [`join`](Self::join), or by `await` in any async task. If it
-/// is dropped, the task goes on.
-pub struct Task<T>(Option<async_task::Task<T>>);
+/// A task that workers of this process run, made by `Deck::spawn` and `Deck::spawn_async`. [`join`](Self::join) gives its
+/// result, and so does `await` in any async task. If this is dropped, the task goes on.
+pub struct Task<T>(Option<Running<T>>);
+
+/// A task on the workers, with what its panic carried; nothing if it was dropped.
+type Running<T> = async_task::FallibleTask<Result<T, Panic>>;
+
+/// What a panic carries.
+type Panic = Box<dyn Any + Send>;
 
 impl<T> Task<T> {
-    pub(crate) fn new(task: async_task::Task<T>) -> Self {
-        Self(Some(task))
+    pub(crate) fn new(task: async_task::Task<Result<T, Panic>>) -> Self {
+        Self(Some(task.fallible()))
     }
 
-    /// Waits for the result. A worker that waits here gives its place to another meanwhile.
+    /// Waits for the result. While a worker waits here, another takes its place.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// If the task panicked, with the same panic.
-    pub fn join(self) -> T {
+    /// [`TaskError::Panicked`] if the task panicked, with what the panic said; [`TaskError::Dropped`] if the process left its job
+    /// before the task ended.
+    pub fn join(self) -> Result<T, Error> {
         block_on(self)
     }
 
     /// Whether it has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.0.as_ref().is_none_or(async_task::Task::is_finished)
+        self.0.as_ref().is_none_or(Running::is_finished)
     }
 
     /// Ends the task: one that has not begun never does, and an async one ends where it waits. A closure that runs is not
@@ -46,13 +53,17 @@ impl<T> Task<T> {
 }
 
 impl<T> Future for Task<T> {
-    type Output = T;
+    type Output = Result<T, Error>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        match &mut self.0 {
-            Some(task) => Pin::new(task).poll(context),
-            None => Poll::Pending,
-        }
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, Error>> {
+        let Some(task) = &mut self.0 else {
+            return Poll::Pending;
+        };
+        Pin::new(task).poll(context).map(|ended| match ended {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(panic)) => Err(TaskError::Panicked(panic_message(&*panic)).into()),
+            None => Err(TaskError::Dropped.into()),
+        })
     }
 }
 
@@ -94,7 +105,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return value;
         }
-        without_place(|| {
+        block_in_place(|| {
             while !parked.woken.swap(false, Ordering::Acquire) {
                 std::thread::park();
             }
@@ -107,7 +118,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 /// # Errors
 ///
 /// What the panic carried.
-pub async fn catch_panics<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
+pub async fn catch_panics<T>(future: impl Future<Output = T>) -> Result<T, Panic> {
     let mut future = pin!(future);
     poll_fn(
         move |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
@@ -116,4 +127,12 @@ pub async fn catch_panics<T>(future: impl Future<Output = T>) -> Result<T, Box<d
         },
     )
     .await
+}
+
+/// What a panic said.
+#[must_use]
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("without words").to_owned()
 }

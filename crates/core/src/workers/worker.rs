@@ -4,18 +4,20 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::crew::{Crew, Parked};
+use mizzen_lane::Parked;
+
+use super::roster::Workers;
 use super::source::{Source, Worker};
-use crate::blocking::{Place, set_place};
+use crate::blocking::{WorkerSlot, set_worker_slot};
 use crate::progress::{Progress, Then};
-use crate::wait::{Crowd, Patience, Step, spin};
+use crate::wait::{Contention, Patience, Step, spin};
 
 /// A parked worker that is not needed ends after this long.
 const IDLE_END: Duration = Duration::from_secs(5);
 
 /// A worker's own state.
-pub(crate) struct Seat {
-    crew: Arc<Crew>,
+pub(crate) struct WorkerThread {
+    workers: Arc<Workers>,
     progress: Arc<dyn Progress>,
     parked: Arc<Parked>,
     /// Whether it is the one that looks for what comes.
@@ -30,29 +32,28 @@ pub(crate) struct Seat {
 }
 
 thread_local! {
-    static SEAT: RefCell<Option<std::rc::Rc<Seat>>> = const { RefCell::new(None) };
+    static WORKER: RefCell<Option<std::rc::Rc<WorkerThread>>> = const { RefCell::new(None) };
 }
 
 /// The state of the calling thread, if it is a worker.
-pub(crate) fn with_seat<T>(use_it: impl FnOnce(Option<&Seat>) -> T) -> T {
-    let seat = SEAT.with_borrow(Clone::clone);
-    use_it(seat.as_deref())
+pub(crate) fn on_worker<T>(use_it: impl FnOnce(Option<&WorkerThread>) -> T) -> T {
+    let worker = WORKER.with_borrow(Clone::clone);
+    use_it(worker.as_deref())
 }
 
-/// What comes next takes long: if the calling thread is a worker, another shall watch.
+/// What comes next takes long: if the calling thread is a worker, another is to watch.
 pub fn step_aside() {
-    with_seat(|seat| seat.into_iter().for_each(Worker::step_aside));
+    on_worker(|worker| worker.into_iter().for_each(Worker::step_aside));
 }
 
-impl Worker for Seat {
+impl Worker for WorkerThread {
     fn step_aside(&self) {
-        if self.watches.replace(false) {
+        let watches = self.watches.replace(false);
+        if watches {
             self.stop_polling();
-            self.crew.stop_watching();
-        } else if !self.crew.is_watched() {
-            // It found its work before anybody had begun to watch.
-            self.crew.call_somebody();
         }
+        let workers = &self.workers;
+        workers.roster.step_aside(watches, &workers.caller());
     }
 
     fn progress(&self) -> &dyn Progress {
@@ -60,31 +61,34 @@ impl Worker for Seat {
     }
 }
 
-impl Place for Seat {
+impl WorkerSlot for WorkerThread {
     fn leave(&self) -> bool {
         if self.away.replace(true) {
             return false;
         }
         self.step_aside();
-        self.crew.give_place();
+        self.workers.roster.give_place(&self.workers.caller());
         true
     }
 
     fn come_back(&self) {
-        self.crew.take_place();
+        self.workers.roster.take_place();
         self.away.set(false);
     }
 }
 
-impl Seat {
+impl WorkerThread {
     /// Starts a worker.
-    pub(super) fn start(crew: &Arc<Crew>, progress: Arc<dyn Progress>) -> std::io::Result<()> {
-        let crew = Arc::clone(crew);
+    pub(super) fn start(
+        workers: &Arc<Workers>,
+        progress: Arc<dyn Progress>,
+    ) -> std::io::Result<()> {
+        let workers = Arc::clone(workers);
         std::thread::Builder::new()
             .name("mizzen-worker".into())
             .spawn(move || {
-                let seat = std::rc::Rc::new(Self {
-                    crew,
+                let worker = std::rc::Rc::new(Self {
+                    workers,
                     progress,
                     parked: Parked::new(),
                     watches: Cell::new(false),
@@ -94,17 +98,17 @@ impl Seat {
                     version: Cell::new(0),
                     next_source: Cell::new(0),
                 });
-                SEAT.set(Some(std::rc::Rc::clone(&seat)));
-                set_place(Some(std::rc::Rc::clone(&seat) as _));
-                seat.work();
-                SEAT.set(None);
-                set_place(None);
+                WORKER.set(Some(std::rc::Rc::clone(&worker)));
+                set_worker_slot(Some(std::rc::Rc::clone(&worker) as _));
+                worker.work();
+                WORKER.set(None);
+                set_worker_slot(None);
             })
             .map(drop)
     }
 
-    pub(crate) fn crew(&self) -> &Arc<Crew> {
-        &self.crew
+    pub(crate) fn workers(&self) -> &Arc<Workers> {
+        &self.workers
     }
 
     fn start_polling(&self) {
@@ -120,9 +124,9 @@ impl Seat {
     }
 
     fn work(&self) {
-        let crowd = Crowd::default();
-        while !self.crew.is_stopped() {
-            if self.crew.has_surplus() {
+        let contention = Contention::default();
+        while !self.workers.roster.is_stopped() {
+            if self.workers.roster.has_surplus() {
                 if !self.park() {
                     return;
                 }
@@ -131,13 +135,13 @@ impl Seat {
             if self.look() {
                 continue;
             }
-            if let Some(task) = self.crew.next_task() {
+            if let Some(task) = self.workers.next_task() {
                 task.run();
                 continue;
             }
-            if self.crew.start_watching() {
+            if self.workers.roster.start_watching() {
                 self.watches.set(true);
-                self.watch(&crowd);
+                self.watch(&contention);
                 self.step_aside();
             } else if !self.park() {
                 return;
@@ -146,10 +150,10 @@ impl Seat {
     }
 
     /// Looks at everything until there was something.
-    fn watch(&self, crowd: &Crowd) {
-        let mut patience = Patience::until(None, crowd);
-        while !self.crew.is_stopped() && !self.crew.has_surplus() {
-            if let Some(task) = self.crew.next_task() {
+    fn watch(&self, contention: &Contention) {
+        let mut patience = Patience::until(None, contention);
+        while !self.workers.roster.is_stopped() && !self.workers.roster.has_surplus() {
+            if let Some(task) = self.workers.next_task() {
                 self.step_aside();
                 task.run();
                 return;
@@ -158,7 +162,7 @@ impl Seat {
                 if !self.watches.get() {
                     return;
                 }
-                patience = Patience::until(None, crowd);
+                patience = Patience::until(None, contention);
                 continue;
             }
             spin(patience.quick_looks(), || self.is_likely());
@@ -174,8 +178,8 @@ impl Seat {
 
     /// Looks once at each source until one had something, beginning with another one each time.
     fn look(&self) -> bool {
-        if self.version.get() != self.crew.sources_version() {
-            let (version, sources) = self.crew.sources();
+        if self.version.get() != self.workers.sources_version() {
+            let (version, sources) = self.workers.sources();
             *self.sources.borrow_mut() = sources;
             self.version.set(version);
         }
@@ -199,28 +203,28 @@ impl Seat {
         sources
             .get(self.next_source.get())
             .is_some_and(|source| source.is_likely())
-            || self.crew.has_tasks()
+            || self.workers.roster.has_tasks()
     }
 
     fn sleep(&self, nap: Duration) {
         let sources = self.sources.borrow().clone();
-        self.crew.bells.doze(
+        self.workers.bells.doze(
             nap,
             |bell| {
-                self.crew.set_asleep(Some(bell));
+                self.workers.roster.fall_asleep(bell);
                 for source in &sources {
                     source.watch(bell);
                 }
             },
             || {
-                self.crew.has_tasks()
-                    || self.crew.is_stopped()
-                    || self.crew.has_surplus()
-                    || self.version.get() != self.crew.sources_version()
+                self.workers.roster.has_tasks()
+                    || self.workers.roster.is_stopped()
+                    || self.workers.roster.has_surplus()
+                    || self.version.get() != self.workers.sources_version()
                     || sources.iter().any(|source| source.is_ready())
             },
             || {
-                self.crew.set_asleep(None);
+                self.workers.roster.wake_up();
                 for source in &sources {
                     source.unwatch();
                 }
@@ -234,18 +238,15 @@ impl Seat {
         // What has ended is not to be held while it waits.
         self.sources.take();
         self.version.set(0);
-        self.crew.park(&self.parked);
-        // What came after the last look is seen to by the watcher; if there is none, by whom it calls.
-        self.crew.call_somebody();
-        loop {
-            if self.parked.was_called() {
-                return true;
-            }
-            std::thread::park_timeout(IDLE_END);
-            if !self.parked.is_called() && self.crew.unpark_to_end(&self.parked) {
-                self.crew.end_thread();
+        let roster = &self.workers.roster;
+        if !roster.park(&self.parked, &self.workers.caller()) {
+            return true;
+        }
+        while !self.parked.wait(IDLE_END) {
+            if roster.end(&self.parked) {
                 return false;
             }
         }
+        true
     }
 }

@@ -1,6 +1,6 @@
 //! Memory lent to the drivers of a fleet.
 //!
-//! The file is about unsafety in so far as it lends: every buffer of a body lives in the fleet, which
+//! This file has unsafe code because it lends: every buffer of a body lives in the fleet, which
 //! drops its drivers first, and it is looked at only when the contract says that it is free.
 #![allow(unsafe_code)]
 

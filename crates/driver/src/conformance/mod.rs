@@ -47,7 +47,7 @@ mod lending;
 
 use crate::{Driver, Locator, PeerId};
 
-/// How the suite gets hold of drivers of one kind. Each case has a harness, and a network, of its own.
+/// How the suite gets drivers of one kind. Each case has its own harness and its own network.
 pub trait Harness {
     /// The driver under test.
     type Driver: Driver;

@@ -1,4 +1,4 @@
-//! Workloads of chance against an oracle. The seed alone replays a run: `MIZZEN_SEED=7 cargo test …`.
+//! Random workloads against an oracle. The seed alone replays a run: `MIZZEN_SEED=7 cargo test …`.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! One process's attachment to a simulated network.
 //!
 //! The memory of a body is only touched inside calls on the driver it was lent to: its bytes travel as
-//! copies. The file is about unsafety in so far as it implements the lending functions of [`Driver`].
+//! copies. This file has unsafe code because it implements the lending functions of [`Driver`].
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -7,17 +7,16 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::agent::{Lender, NoResult};
+use super::lending::{Counts, Lender, NoResult};
 use super::report::{PoolError, Report};
-use mizzen_core::Gone;
-use mizzen_core::service::{LONGEST_MESSAGE, lock};
-use mizzen_core::{ProcessId, Rank};
+use mizzen_core::service::{LONGEST_UNREAD, decode, lock};
+use mizzen_core::{Endpoint, Gone, ProcessId, Rank, UnpackError};
 
 /// How many bytes of items are given away at once. Enough that long items keep their takers busy, few enough that one answer
 /// holds them: an answer that is too long would never arrive.
 const PORTION_BYTES: usize = 8 << 20;
 /// The longest item that is given away: a message holds it, with some words around it.
-const LONGEST_LENT: usize = LONGEST_MESSAGE - 4096;
+const LONGEST_LENT: usize = LONGEST_UNREAD - 4096;
 
 /// What a thread has to do next.
 pub(super) enum Work<T> {
@@ -45,9 +44,21 @@ pub(super) enum Arrived<R> {
     Failed(PoolError),
 }
 
+/// How far a map is in one process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tally {
+    pub(super) done: usize,
+    pub(super) total: usize,
+    /// Processes that have items of ours.
+    pub(super) ranks_at_work: usize,
+    pub(super) works_itself: bool,
+}
+
 /// The items of one map in one process.
 pub(super) struct Board<T, R> {
-    me: Rank,
+    process: Endpoint,
+    /// How many items there are.
+    total: usize,
     state: Mutex<State<T, R>>,
     /// There is work, or the end of it.
     work: Condvar,
@@ -88,12 +99,13 @@ struct Given {
 }
 
 impl<T, R> Board<T, R> {
-    pub(super) fn new(items: impl IntoIterator<Item = T>, me: Rank) -> Self {
+    pub(super) fn new(items: impl IntoIterator<Item = T>, process: Endpoint) -> Self {
         let items = items.into_iter().map(Item::Here);
         let waiting: VecDeque<_> = items.enumerate().collect();
         let left = waiting.len();
         Self {
-            me,
+            process,
+            total: left,
             state: Mutex::new(State {
                 waiting,
                 given: HashMap::new(),
@@ -119,6 +131,21 @@ impl<T, R> Board<T, R> {
     /// Items without a result.
     pub(super) fn left(&self) -> usize {
         self.state().left
+    }
+
+    /// How far it is.
+    pub(super) fn tally(&self) -> Tally {
+        let state = self.state();
+        // Whoever is in neither queue is with a thread of ours.
+        let elsewhere = state.waiting.len() + state.given.len();
+        let works_itself = state.left > elsewhere;
+        let helpers: HashSet<ProcessId> = state.given.values().map(|given| given.to).collect();
+        Tally {
+            done: state.report.by_rank.values().sum(),
+            total: self.total,
+            ranks_at_work: helpers.len() + usize::from(works_itself),
+            works_itself,
+        }
     }
 
     /// Whether no item of another process is being run here, and no result waits to be taken.
@@ -188,22 +215,23 @@ impl<T, R> Board<T, R> {
         core::mem::take(&mut state.arrived)
     }
 
-    /// A process is gone: what it had is run again, and what was taken over from it is not wanted any more.
-    pub(super) fn lose(&self, gone: Gone) {
+    /// A process is gone: what it had is run again, and what was taken over from it is not wanted any more. How many items it had.
+    pub(super) fn lose(&self, gone: Gone) -> usize {
         let mut state = self.state();
         state.gone.insert(gone.process());
         state.foreign.retain(|item| item.owner != gone.process());
-        let had = |given: &Given| given.to == gone.process();
+        let has = |given: &Given| given.to == gone.process();
         let indices: Vec<u64> = state
             .given
             .iter()
-            .filter_map(|(index, given)| had(given).then_some(*index))
+            .filter_map(|(index, given)| has(given).then_some(*index))
             .collect();
-        if indices.is_empty() {
-            return;
+        let had = indices.len();
+        if had == 0 {
+            return 0;
         }
         state.report.lost.push(gone);
-        state.report.rerun += indices.len();
+        state.report.rerun += had;
         for index in indices {
             if let Some(given) = state.given.remove(&index) {
                 let item = Item::Packed(given.item);
@@ -211,6 +239,7 @@ impl<T, R> Board<T, R> {
             }
         }
         self.work.notify_all();
+        had
     }
 
     /// What was taken over from a process is not wanted any more.
@@ -251,12 +280,13 @@ impl<T: DeserializeOwned, R> Board<T, R> {
             if let Some((index, item)) = state.waiting.pop_front() {
                 match item {
                     Item::Here(item) | Item::Stays(item) => return Work::Own(index, item),
-                    Item::Packed(bytes) => match postcard::from_bytes(&bytes) {
+                    Item::Packed(bytes) => match decode(&self.process, &bytes) {
                         Ok(item) => return Work::Own(index, item),
                         Err(error) => {
                             drop(state);
-                            let failed = encoding(index, error);
-                            self.finish(index, self.me, Arrived::Failed(failed));
+                            let failed = encoding(index, &error);
+                            let me = self.process.id().rank;
+                            self.finish(index, me, Arrived::Failed(failed));
                             state = self.state();
                             continue;
                         }
@@ -280,7 +310,7 @@ impl<T: DeserializeOwned, R> Board<T, R> {
     }
 }
 
-pub(super) fn encoding(index: usize, error: postcard::Error) -> PoolError {
+pub(super) fn encoding(index: usize, error: &UnpackError) -> PoolError {
     PoolError::Encoding {
         index,
         cause: error.to_string(),
@@ -356,5 +386,42 @@ impl<T: Serialize + Send, R: Send> Lender for Board<T, R> {
 
     fn is_finished(&self) -> bool {
         self.left() == 0
+    }
+
+    fn counts(&self) -> Counts {
+        let state = self.state();
+        let report = &state.report;
+        Counts {
+            items: report.by_rank.values().map(|count| *count as u64).sum(),
+            reruns: report.rerun as u64,
+            dropped: report.dropped as u64,
+            helped: report.helped as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Board, Lender as _};
+    use mizzen_core::{Departure, Gone, Incarnation, ProcessId, Rank};
+
+    #[test]
+    fn what_the_dead_had_is_counted_as_run_again() {
+        crate::local(1, |deck| {
+            let board: Board<u64, u64> = Board::new(0..100, deck.process.clone());
+            let other = ProcessId::new(Rank(1), Incarnation(0));
+            let lent = board.lend(other, 10, 2).len();
+            assert!(lent > 0);
+            assert_eq!(
+                board.tally().ranks_at_work,
+                1,
+                "only the other one has begun"
+            );
+            assert_eq!(board.lose(Gone::new(other, Departure::Died)), lent);
+            assert_eq!(board.counts().reruns, lent as u64);
+            assert_eq!(board.tally().ranks_at_work, 0);
+            Ok(())
+        })
+        .unwrap();
     }
 }

@@ -8,15 +8,15 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `board.rs` | the items of one map in one process: waiting, given away, taken over, done |
-//! | `agent.rs` | the service by which others ask for items and deliver results |
-//! | `crew.rs` | the threads that run items, and the calling thread, which fetches more and takes results |
-//! | `report.rs`, `progress.rs` | what happened, and what happens |
+//! | `lending.rs` | the service by which others ask for items and deliver results |
+//! | `run.rs` | the threads that run items, and the calling thread, which fetches more and takes results |
+//! | `report.rs`, `progress.rs` | what happened, and how far it is |
 
-mod agent;
 mod board;
-mod crew;
+mod lending;
 mod progress;
 mod report;
+mod run;
 mod settings;
 
 use core::ops::ControlFlow;
@@ -25,18 +25,20 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use progress::Progress;
 pub use report::{Outcome, PoolError, Report};
 
 use crate::deck::Deck;
 use mizzen_core::Error;
+use progress::Listener;
 use settings::Settings;
 
-/// A map over all processes, being set up: from [`Deck::pool`].
+/// A map over all processes that is being set up; made by [`Deck::pool`].
 #[derive(Debug)]
 #[must_use = "nothing happens before `map` or `for_each`"]
 pub struct Pool<'d> {
     deck: &'d Deck,
-    settings: Settings,
+    settings: Settings<'d>,
 }
 
 impl Deck {
@@ -56,36 +58,56 @@ impl Deck {
             deck: self,
             settings: Settings {
                 name: String::new(),
-                threads: mizzen_core::service::places(),
-                progress: None,
+                threads: mizzen_core::service::worker_count(),
+                listener: Listener::Launcher,
                 help_for: None,
             },
         }
     }
 }
 
-impl Pool<'_> {
-    /// How many threads of this process run items. Without it: as many as it may use cores.
+impl<'d> Pool<'d> {
+    /// How many threads of this process run items. By default, as many as the process may use cores.
     pub fn threads(mut self, threads: usize) -> Self {
         self.settings.threads = threads.max(1);
         self
     }
 
-    /// A name for what is done: shown with the progress. Maps of the same name are told apart by their order, which must be the
-    /// same in all processes; maps that go on at the same time need different names.
+    /// A name, shown with the progress. Maps of the same name are told apart by their order, which must be the same in all
+    /// processes; maps that run at the same time need different names.
     pub fn name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.settings.name);
         self
     }
 
-    /// Whether to show how far it is. Without it: if somebody looks, that is, on a terminal.
-    pub fn progress(mut self, shown: bool) -> Self {
-        self.settings.progress = Some(shown);
+    /// Calls `callback` with how far the map is: ten times a second, and once more when it is over. It runs on the calling
+    /// thread, if this process has items. By default, the launcher shows the same; without a launcher, nothing is shown.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     let mut said = Vec::new();
+    ///     deck.pool()
+    ///         .name("squares")
+    ///         .on_progress(|progress| said.push(progress.to_string()))
+    ///         .map(0..1000u64, |x| x * x)?;
+    ///     let last = said.last().expect("it is told at the end in any case");
+    ///     assert!(last.starts_with("squares: 1000 of 1000 items"), "{last}");
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    pub fn on_progress(mut self, callback: impl FnMut(&Progress) + 'd) -> Self {
+        self.settings.listener = Listener::Callback(Box::new(callback));
         self
     }
 
-    /// Helps others only for so long: then this process finishes what it has taken over, and its own items, and goes on. It may
-    /// also come late, or not at all.
+    /// Tells nobody how far the map is, not even the launcher.
+    pub fn quiet(mut self) -> Self {
+        self.settings.listener = Listener::Nobody;
+        self
+    }
+
+    /// Helps others for at most `time`; then this process finishes what it has taken over, and its own items, and returns. A
+    /// process may also call `map` late, or not at all.
     pub fn help_for(mut self, time: Duration) -> Self {
         self.settings.help_for = Some(time);
         self
@@ -140,8 +162,8 @@ impl Pool<'_> {
         Ok(Outcome { results, report })
     }
 
-    /// Runs `function` for each item and hands the results over as they come, each once, with the position of its item. `take` is
-    /// called by the calling thread; if it breaks, what has not begun is left undone.
+    /// Runs `function` for each item and passes each result to `take` as it comes, once, with the position of its item. `take`
+    /// runs on the calling thread; if it breaks, items that have not begun are not run.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -172,6 +194,6 @@ impl Pool<'_> {
         T: Serialize + DeserializeOwned + Send + 'static,
         R: Serialize + DeserializeOwned + Send + 'static,
     {
-        crew::run(self.deck, &self.settings, items, &function, take)
+        run::run(self.deck, self.settings, items, &function, take)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use std::any::Any;
 
-use mizzen_core::{Error, ErrorScope, Gone, Rank, ServiceError};
+use mizzen_core::{Error, Gone, Rank, ServiceError};
 
 /// What [`map_reported`](crate::Pool::map_reported) returns.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct Outcome<R> {
     pub report: Report,
 }
 
-/// What happened to the items of one process. Its text is a sentence for people.
+/// What happened to the items of one process. Its `Display` form is a sentence for people.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
@@ -90,7 +90,7 @@ pub enum PoolError {
         /// How long it may be.
         limit: u64,
     },
-    /// An item or a result could not be serialised, or read again.
+    /// An item or a result could not be serialised or deserialised.
     #[error("item {index} or its result cannot go to another process and back: {cause}")]
     Encoding {
         /// The position of the item.
@@ -107,14 +107,6 @@ impl From<PoolError> for Error {
 }
 
 impl ServiceError for PoolError {
-    fn scope(&self) -> ErrorScope {
-        ErrorScope::Message
-    }
-
-    fn lost(&self) -> Option<Rank> {
-        None
-    }
-
     fn as_any(&self) -> &(dyn Any + Send + Sync) {
         self
     }

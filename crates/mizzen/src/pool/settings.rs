@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use super::progress::Listener;
+
 /// What a user says about a map before it begins.
-#[derive(Debug, Clone)]
-pub(super) struct Settings {
+#[derive(Debug)]
+pub(super) struct Settings<'d> {
     pub(super) name: String,
     pub(super) threads: usize,
-    pub(super) progress: Option<bool>,
+    pub(super) listener: Listener<'d>,
     pub(super) help_for: Option<Duration>,
 }

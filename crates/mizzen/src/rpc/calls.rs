@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::request::Body;
 use super::wire::Kind;
 use mizzen_core::service::lock;
-use mizzen_core::{Gone, UnpackError};
+use mizzen_core::{Error, Gone, UnpackError};
 
 /// What is known of a call.
 pub(super) enum State {
@@ -74,7 +74,7 @@ impl Calls {
         *state = match state {
             State::Waiting => match body.set_aside() {
                 Ok(body) => State::Answered(kind, body),
-                Err(UnpackError::PeerGone(gone)) => State::Lost(Ended::Gone(gone)),
+                Err(Error::Unpack(UnpackError::PeerGone(gone))) => State::Lost(Ended::Gone(gone)),
                 Err(_) => State::Answered(Kind::Unanswered, Body::Owned(Vec::new())),
             },
             State::Abandoned => State::Over,

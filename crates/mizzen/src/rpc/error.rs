@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use std::any::Any;
 
-use mizzen_core::{
-    Error, ErrorScope, FetchError, Gone, MailboxError, PostError, Rank, ServiceError, UnpackError,
-};
+use mizzen_core::{Error, FetchError, Gone, MailboxError, Rank, ServiceError};
 
 /// Why a call brought no result. An error that the service's function returns is not one of these: it is the result.
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +100,7 @@ pub enum CallError {
         /// The service.
         service: String,
         /// What was wrong.
-        cause: UnpackError,
+        cause: Box<Error>,
     },
     /// The result is longer than one message may be.
     #[error(
@@ -148,7 +146,7 @@ pub enum CallError {
         /// The service.
         service: String,
         /// Why.
-        cause: PostError,
+        cause: Box<Error>,
     },
     /// There is no mailbox for the answers.
     #[error(transparent)]
@@ -161,10 +159,7 @@ impl CallError {
     pub fn lost(&self) -> Option<Rank> {
         match self {
             Self::PeerGone { gone, .. } => Some(gone.rank()),
-            Self::Post {
-                cause: PostError::PeerGone(gone),
-                ..
-            } => Some(gone.rank()),
+            Self::Post { cause, .. } => cause.lost(),
             _ => None,
         }
     }
@@ -177,13 +172,6 @@ impl From<CallError> for Error {
 }
 
 impl ServiceError for CallError {
-    fn scope(&self) -> ErrorScope {
-        match self.lost() {
-            Some(_) => ErrorScope::Peer,
-            None => ErrorScope::Message,
-        }
-    }
-
     fn lost(&self) -> Option<Rank> {
         CallError::lost(self)
     }

@@ -1,14 +1,12 @@
 //! Who serves a name.
 //!
-//! A service is bound under its name and its rank, so that it can be called there. The first of a name is also bound under the
-//! name alone: that is what those wait for who call it anywhere before anybody serves it.
+//! A service is bound under its name and its rank, so that it can be called there. The first one of a name is also bound under
+//! the name alone: clients that do not care who serves it wait for that.
 
 use std::time::Duration;
 
-use mizzen_core::Endpoint;
-use mizzen_core::Rank;
 use mizzen_core::service::Address;
-use mizzen_core::{BindError, FetchError};
+use mizzen_core::{BindError, Endpoint, FetchError, Gone, Rank, ReachError};
 
 fn anywhere(name: &str) -> String {
     format!("service {name}")
@@ -50,6 +48,23 @@ pub(super) fn of_rank(
     let waits = |_| format!("for rank {rank} to serve {name:?}");
     let found = process.fetch_saying(&at(name, rank), Some(patience), &waits);
     found.map_err(|error| named(name, error))
+}
+
+/// The same, unless that rank is gone: then there is no use in waiting for it.
+pub(super) fn of_rank_unless_gone(
+    process: &Endpoint,
+    name: &str,
+    rank: Rank,
+    patience: Duration,
+) -> Result<Result<Address, FetchError>, Gone> {
+    let soon = of_rank(process, name, rank, SHORT_ANSWER.min(patience));
+    if soon.is_ok() || patience <= SHORT_ANSWER {
+        return Ok(soon);
+    }
+    match process.reach(rank) {
+        Err(ReachError::Gone(gone)) => Err(gone),
+        _ => Ok(of_rank(process, name, rank, patience)),
+    }
 }
 
 /// An error as the user knows the service: under its own name.

@@ -3,7 +3,6 @@
 use core::cell::RefCell;
 use core::future::Future;
 use core::marker::PhantomData;
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
@@ -14,7 +13,7 @@ use super::request::{Asked, Request};
 use super::session::Session;
 use super::wire::Kind;
 use mizzen_core::Gone;
-use mizzen_core::service::{Crew, catch_panics, step_aside};
+use mizzen_core::service::{Workers, catch_panics, panic_message, step_aside};
 
 /// What carries out calls.
 pub(super) trait Handler: Send + Sync {
@@ -29,9 +28,9 @@ thread_local! {
     static CURRENT: RefCell<Option<(Arc<Session>, u64)>> = const { RefCell::new(None) };
 }
 
-/// Inside a service's function: whether the caller gave up waiting, so that there is no use in going on.
+/// Inside a service's function: whether the caller has stopped waiting, so that there is no point in going on.
 ///
-/// An async function need not ask: it ends where it awaits. Outside of a service's function this is `false`.
+/// An async function need not ask: it ends where it awaits. Outside a service's function this is `false`.
 ///
 /// ```
 /// assert!(!mizzen::is_cancelled());
@@ -67,7 +66,7 @@ where
         };
         match outcome {
             Ok(result) if wanted => session.answer(call, Kind::Done, &result),
-            Err(panic) if wanted => session.answer(call, Kind::Panicked, &words_of(&*panic)),
+            Err(panic) if wanted => session.answer(call, Kind::Panicked, &panic_message(&*panic)),
             _ => (),
         }
         session.end(call);
@@ -90,7 +89,7 @@ impl<H: Handler, L: Fn(Gone) + Send + Sync> Handler for Watching<H, L> {
 /// A function from arguments to a future of a result.
 pub(super) struct Async<F, A> {
     pub(super) function: F,
-    pub(super) crew: Weak<Crew>,
+    pub(super) workers: Weak<Workers>,
     pub(super) arguments: PhantomData<fn(A)>,
 }
 
@@ -106,24 +105,24 @@ where
         let Some((session, arguments)) = asked.read() else {
             return;
         };
-        let Some(crew) = self.crew.upgrade() else {
+        let Some(workers) = self.workers.upgrade() else {
             return;
         };
         let future = match catch_unwind(AssertUnwindSafe(|| (self.function)(arguments))) {
             Ok(future) => future,
             Err(panic) => {
                 if wanted {
-                    session.answer(call, Kind::Panicked, &words_of(&*panic));
+                    session.answer(call, Kind::Panicked, &panic_message(&*panic));
                 }
                 return;
             }
         };
         let answering = Arc::clone(&session);
-        let (runnable, task) = crew.prepare(async move {
+        let (runnable, task) = workers.prepare(async move {
             match catch_panics(future).await {
                 Ok(result) if wanted => answering.answer(call, Kind::Done, &result),
                 Err(panic) if wanted => {
-                    answering.answer(call, Kind::Panicked, &words_of(&*panic));
+                    answering.answer(call, Kind::Panicked, &panic_message(&*panic));
                 }
                 _ => (),
             }
@@ -152,11 +151,4 @@ impl<F: Fn(Request) + Send + Sync> Handler for Raw<F> {
         }
         CURRENT.set(outer);
     }
-}
-
-/// What a panic said.
-pub(crate) fn words_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("without words").to_owned()
 }

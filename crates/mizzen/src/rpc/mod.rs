@@ -2,8 +2,8 @@
 //!
 //! A service is a mailbox that the workers of its process look at. A client opens a path to it with a message that names its own
 //! mailbox; from then on a call is one message there, and the answer is one message back. Arguments and results of any serde
-//! type go with the call's header in one short message. The raw form has any pieces behind the header: the one who is asked
-//! unpacks the first of them, makes memory for the rest, and it goes straight there.
+//! type go with the call's header in one message. In the raw form any pieces follow the header: the service unpacks the first
+//! of them, makes memory for the rest, and the rest goes straight there.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -12,24 +12,29 @@
 //! | `session.rs` | the way back to one client |
 //! | `handler.rs` | the program's functions: plain, async, raw |
 //! | `request.rs` | an unopened request, and its reply |
-//! | `client.rs`, `calls.rs` | the calling side, and its calls under way |
+//! | `client.rs`, `raw.rs` | the calling side: values, messages |
+//! | `connection.rs`, `calls.rs` | its connection to the service, and its calls under way |
 //! | `find.rs` | who serves a name |
 //! | `error.rs` | why a call failed |
 
 mod calls;
 mod client;
+mod connection;
 mod error;
 mod find;
 mod handler;
+mod raw;
 mod request;
 mod service;
 mod session;
 mod wire;
 
-pub use client::{Call, Client};
+pub use client::Client;
+pub use connection::Call;
+use connection::Target;
 pub use error::CallError;
 pub use handler::is_cancelled;
-pub(crate) use handler::words_of;
+pub use raw::RawClient;
 pub use request::{Reply, Request};
 pub use service::Service;
 
@@ -77,7 +82,8 @@ impl Deck {
         Service::of_function(&self.process, name, function)
     }
 
-    /// Serves an async function: a call that waits costs no worker. One that nobody waits for any more ends where it awaits.
+    /// Serves an async function: a call that waits occupies no worker. A call that nobody waits for any more ends where it
+    /// awaits.
     ///
     /// ```
     /// mizzen::local(1, |deck| {
@@ -103,14 +109,14 @@ impl Deck {
     {
         let handler = handler::Async {
             function,
-            crew: Arc::downgrade(self.process.crew()),
+            workers: Arc::downgrade(self.process.workers()),
             arguments: PhantomData,
         };
         Service::start(&self.process, name, handler)
     }
 
-    /// Serves requests that the function opens itself: it reads the first pieces, makes memory for the rest, and that goes
-    /// straight there. The answer goes from the memory of the function's message.
+    /// Serves requests that the function opens itself: it reads the first pieces and makes memory for the rest, which goes
+    /// straight there. The answer is sent from the memory that the function's message refers to.
     ///
     /// ```
     /// use mizzen::{Message, Request};
@@ -134,7 +140,7 @@ impl Deck {
     ///     request.pack_safer(&2.0f64).pack_safer(&(values.len() as u64)).pack_cheaper(&values[..]);
     ///     let mut scale = deck.raw_client("scale")?;
     ///     let mut scaled = vec![0.0f64; values.len()];
-    ///     let mut answer = scale.call_message(&mut request)?;
+    ///     let mut answer = scale.call(&mut request)?;
     ///     answer.unpack_cheaper(&mut scaled[..])?;
     ///     answer.finish()?;
     ///     assert_eq!(scaled[99_999], 3.0);
@@ -153,22 +159,22 @@ impl Deck {
         Service::start(&self.process, name, handler::Raw(function))
     }
 
-    /// Calls the service of any process: of this one if it serves the name, or else of the one that served it first. `A` and
-    /// `R` are what the function takes and returns; a client may name a borrowed form of `A`, such as `str` for `String`.
+    /// A client of the service of any process: of this one if it serves the name, or else of the one that served it first. `A`
+    /// and `R` are what the function takes and returns; a client may name a borrowed form of `A`, such as `str` for `String`.
     ///
     /// # Errors
     ///
-    /// [`MailboxError`](crate::MailboxError) if the process has as many mailboxes as it may. That nobody serves the name is said
-    /// by the first call.
+    /// [`MailboxError`](crate::MailboxError) if the process has no room for another mailbox. If nobody serves the name, the
+    /// first call says so.
     pub fn client<A, R>(&self, name: &str) -> Result<Client<A, R>, Error>
     where
         A: Serialize + ?Sized,
         R: DeserializeOwned,
     {
-        Client::any(&self.process, name)
+        Client::new(&self.process, Target::any(name))
     }
 
-    /// Calls the service of one process.
+    /// A client of the service of one process.
     ///
     /// # Errors
     ///
@@ -178,10 +184,10 @@ impl Deck {
         A: Serialize + ?Sized,
         R: DeserializeOwned,
     {
-        Client::at(&self.process, rank.into(), name)
+        Client::new(&self.process, Target::at(&self.process, rank.into(), name)?)
     }
 
-    /// Calls the service with this [address](Service::address).
+    /// A client of the service with this [address](Service::address).
     ///
     /// # Errors
     ///
@@ -191,28 +197,24 @@ impl Deck {
         A: Serialize + ?Sized,
         R: DeserializeOwned,
     {
-        Client::of(&self.process, service.clone())
+        Client::new(&self.process, Target::Address(service.clone()))
     }
 
-    /// Calls a [raw service](Self::serve_raw) of any process with messages.
+    /// A client that calls a [raw service](Self::serve_raw) of any process with messages.
     ///
     /// # Errors
     ///
     /// As [`client`](Self::client).
-    pub fn raw_client(&self, name: &str) -> Result<Client<(), ()>, Error> {
-        Client::any(&self.process, name)
+    pub fn raw_client(&self, name: &str) -> Result<RawClient, Error> {
+        RawClient::new(&self.process, Target::any(name))
     }
 
-    /// Calls a raw service of one process with messages.
+    /// A client that calls a raw service of one process with messages.
     ///
     /// # Errors
     ///
     /// As [`client_at`](Self::client_at).
-    pub fn raw_client_at(
-        &self,
-        rank: impl Into<Rank>,
-        name: &str,
-    ) -> Result<Client<(), ()>, Error> {
-        Client::at(&self.process, rank.into(), name)
+    pub fn raw_client_at(&self, rank: impl Into<Rank>, name: &str) -> Result<RawClient, Error> {
+        RawClient::new(&self.process, Target::at(&self.process, rank.into(), name)?)
     }
 }

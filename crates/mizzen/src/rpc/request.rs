@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::session::Session;
 use super::wire::{HEADER, Header, Kind};
 use mizzen_core::Mailbox;
-use mizzen_core::UnpackError;
-use mizzen_core::service::{Next, Taken};
+use mizzen_core::service::{Next, Taken, decode};
+use mizzen_core::{Endpoint, Error};
 use mizzen_core::{Incoming, Message};
 use mizzen_core::{ProcessId, Rank};
 
@@ -29,7 +29,7 @@ impl Asked<'_> {
     #[inline]
     pub(super) fn read<A: serde::de::DeserializeOwned>(self) -> Option<(Arc<Session>, A)> {
         let wanted = self.is_wanted();
-        match self.body.decode() {
+        match self.body.decode(self.session.process()) {
             Ok(arguments) => Some((self.session, arguments)),
             Err(error) => {
                 if wanted {
@@ -55,10 +55,13 @@ pub(super) enum Body<'a> {
 impl Body<'_> {
     /// The value.
     #[inline]
-    pub(super) fn decode<T: serde::de::DeserializeOwned>(self) -> Result<T, UnpackError> {
+    pub(super) fn decode<T: serde::de::DeserializeOwned>(
+        self,
+        process: &Endpoint,
+    ) -> Result<T, Error> {
         match self {
-            Self::Value(bytes) => postcard::from_bytes(bytes).map_err(UnpackError::decode),
-            Self::Owned(bytes) => postcard::from_bytes(&bytes).map_err(UnpackError::decode),
+            Self::Value(bytes) => Ok(decode(process, bytes)?),
+            Self::Owned(bytes) => Ok(decode(process, &bytes)?),
             Self::Pieces(mut incoming) => incoming.unpack_encoded(),
         }
     }
@@ -74,7 +77,7 @@ impl Body<'_> {
 
     /// The same, holding nothing of the sender's: answers that wait for their turn would otherwise fill the lane, and the one
     /// whose turn it is would find no room.
-    pub(super) fn set_aside(self) -> Result<Body<'static>, UnpackError> {
+    pub(super) fn set_aside(self) -> Result<Body<'static>, Error> {
         match self {
             Self::Pieces(incoming) => Ok(Body::Pieces(Box::new(incoming.detach()?))),
             other => Ok(other.keep()),
@@ -111,8 +114,7 @@ fn open_other<'a>(mailbox: &Mailbox, taken: Taken) -> Option<(ProcessId, Header,
     Some((source, header, Body::Pieces(Box::new(incoming))))
 }
 
-/// A call to a [raw service](crate::Deck::serve_raw), not opened yet. [`open`](Self::open) it where the memory is that it shall
-/// go to.
+/// A call to a [raw service](crate::Deck::serve_raw), not opened yet. [`open`](Self::open) it where you have the memory for it.
 pub struct Request {
     incoming: Box<Incoming<'static>>,
     reply: Reply,
@@ -128,7 +130,7 @@ impl Request {
         } = asked;
         let Body::Pieces(incoming) = body else {
             if header.kind == Kind::Call {
-                let cause = "it is a raw service; call it with `call_message`";
+                let cause = "it is a raw service; call it with a `raw_client`";
                 session.answer(header.call, Kind::Refused, &cause);
             }
             return None;
@@ -185,9 +187,9 @@ impl Reply {
         self.wanted && !self.session.is_cancelled(self.header.call)
     }
 
-    /// How long the caller said it would wait, counted from its call; `None`: as long as it takes.
+    /// How long the caller said it would wait, counted from its call; `None` if it waits as long as it takes.
     #[must_use]
-    pub fn patience(&self) -> Option<Duration> {
+    pub fn timeout(&self) -> Option<Duration> {
         let milliseconds = u64::from(self.header.patience_ms);
         (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
     }

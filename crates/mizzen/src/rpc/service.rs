@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use mizzen_core::service::SHORT_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tracing::debug;
 
 use super::find;
 use super::handler::{Handler, Plain, Watching};
@@ -20,12 +21,14 @@ use mizzen_core::Endpoint;
 use mizzen_core::Mailbox;
 use mizzen_core::MailboxRef;
 use mizzen_core::service::Next;
+use mizzen_core::service::{Counted, Rows, summary};
 use mizzen_core::service::{Pace, Source, Worker};
 use mizzen_core::service::{lock, try_lock};
 use mizzen_core::{Error, Gone, RetrieveError};
 use mizzen_core::{ProcessId, Rank};
 
-/// A service of this process, from [`Deck::serve`](crate::Deck::serve) and its kin. It is served until this is dropped: keep it.
+/// A service of this process, from [`Deck::serve`](crate::Deck::serve) and its variants. It is served until this is
+/// dropped, so keep it.
 #[must_use = "the service ends when this is dropped"]
 pub struct Service {
     process: Endpoint,
@@ -62,7 +65,7 @@ impl Service {
     {
         let handler = Watching(Plain(function, PhantomData), lost);
         let service = Self::start(process, name, handler)?;
-        if let Some(mailbox) = &lock(&service.served.desk).mailbox {
+        if let Some(mailbox) = &lock(&service.served.sessions).mailbox {
             let others = (0..process.size())
                 .map(Rank)
                 .filter(|rank| *rank != process.id().rank);
@@ -79,17 +82,21 @@ impl Service {
         let mailbox = Mailbox::open_in(process)?;
         let (address, full_address) = (mailbox.address(), mailbox.full_address());
         let served = Arc::new(Served {
-            desk: Mutex::new(Desk {
+            sessions: Mutex::new(Sessions {
                 mailbox: Some(mailbox),
                 sessions: HashMap::new(),
                 last: None,
+                calls: 0,
             }),
+            name: name.to_owned(),
             handler: Box::new(handler),
             pace: Pace::new(),
         });
         find::announce(process, name, full_address)?;
         let source: Arc<dyn Source> = Arc::clone(&served) as _;
-        process.crew().add_source(Arc::clone(&source));
+        process.workers().add_source(Arc::clone(&source));
+        process.add_counted(&(Arc::clone(&served) as Arc<dyn Counted>));
+        debug!(parent: process.span(), service = name, "service begun");
         Ok(Self {
             process: process.clone(),
             name: name.to_owned(),
@@ -99,8 +106,7 @@ impl Service {
         })
     }
 
-    /// Its address: pack it into a message, and whoever unpacks it can [call](crate::Deck::client_of) this service, whatever its
-    /// name is.
+    /// Its address. Whoever receives it in a message can [call](crate::Deck::client_of) this service, whatever its name is.
     #[must_use]
     pub fn address(&self) -> MailboxRef {
         self.address.clone()
@@ -126,15 +132,17 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        self.process.crew().remove_source(&self.source);
-        let mut desk = lock(&self.served.desk);
+        let counts = || summary(&*self.served);
+        debug!(parent: self.process.span(), service = self.name, counts = counts(), "service ended");
+        self.process.workers().remove_source(&self.source);
+        let mut sessions = lock(&self.served.sessions);
         find::withdraw(&self.process, &self.name, self.address.full_address());
-        for (_, session) in desk.sessions.drain() {
+        for (_, session) in sessions.sessions.drain() {
             session.stop();
         }
-        desk.last = None;
-        let mailbox = desk.mailbox.take();
-        drop(desk);
+        sessions.last = None;
+        let mailbox = sessions.mailbox.take();
+        drop(sessions);
         drop(mailbox);
         self.wait_for_workers();
     }
@@ -153,27 +161,30 @@ const LETTING_GO: Duration = Duration::from_millis(20);
 
 /// A service as workers see it.
 struct Served {
-    desk: Mutex<Desk>,
+    sessions: Mutex<Sessions>,
+    name: String,
     handler: Box<dyn Handler>,
     pace: Pace,
 }
 
 /// Where requests are taken.
-struct Desk {
+struct Sessions {
     /// None when the service has ended: workers may still hold what they looked at.
     mailbox: Option<Mailbox>,
     sessions: HashMap<(ProcessId, u32), Arc<Session>>,
     /// Who asked last: most likely it asks next.
     last: Option<((ProcessId, u32), Arc<Session>)>,
+    /// Calls and notices that were taken.
+    calls: u64,
 }
 
-/// What a look at the desk found.
+/// What a look at the sessions found.
 enum Todo<'a> {
     Answer(Asked<'a>),
     Hear(Gone),
 }
 
-impl Desk {
+impl Sessions {
     /// The next call. Words of clients about themselves are seen to here.
     #[inline]
     fn next<'a>(&mut self, slot: &'a mut [u8; SHORT_MAX]) -> Option<Todo<'a>> {
@@ -219,6 +230,7 @@ impl Desk {
             Ok(body) => body,
             Err(len) => Body::Value(slot.get(HEADER..len)?),
         };
+        self.calls += 1;
         Some(Todo::Answer(Asked {
             session,
             header,
@@ -267,10 +279,12 @@ impl Desk {
         };
         // A client that names nonsense is not served.
         let process = self.mailbox.as_ref().map(Mailbox::process);
-        let client = process.and_then(|process| MailboxRef::from_bytes(address, process));
-        if let Some(client) = client {
-            let session = Arc::new(Session::new(key.1, client));
-            self.sessions.insert(key, session);
+        let Some(process) = process else {
+            return;
+        };
+        if let Some(client) = MailboxRef::from_bytes(address, process) {
+            let session = Session::new(process.clone(), key.1, client);
+            self.sessions.insert(key, Arc::new(session));
         }
     }
 }
@@ -278,23 +292,36 @@ impl Desk {
 impl Served {
     /// The watch of a mailbox that is closed may be another's already.
     fn set_bell(&self, bell: Option<u32>) {
-        if let Some(mailbox) = &lock(&self.desk).mailbox {
+        if let Some(mailbox) = &lock(&self.sessions).mailbox {
             mailbox.set_bell(bell);
         }
+    }
+}
+
+impl Counted for Served {
+    fn count(&self, rows: &mut Rows) {
+        let (calls, clients) = {
+            let sessions = lock(&self.sessions);
+            (sessions.calls, sessions.sessions.len() as u64)
+        };
+        rows.object(
+            format_args!("service {}", self.name),
+            &[("calls", calls), ("clients", clients)],
+        );
     }
 }
 
 impl Source for Served {
     #[inline]
     fn look(&self, worker: &dyn Worker) -> bool {
-        let Some(mut desk) = try_lock(&self.desk) else {
+        let Some(mut sessions) = try_lock(&self.sessions) else {
             return false;
         };
         let mut slot = [0; SHORT_MAX];
-        let Some(todo) = desk.next(&mut slot) else {
+        let Some(todo) = sessions.next(&mut slot) else {
             return false;
         };
-        drop(desk);
+        drop(sessions);
         let asked = match todo {
             Todo::Answer(asked) => asked,
             Todo::Hear(gone) => {
@@ -314,8 +341,8 @@ impl Source for Served {
 
     #[inline]
     fn is_likely(&self) -> bool {
-        try_lock(&self.desk)
-            .is_some_and(|desk| desk.mailbox.as_ref().is_some_and(Mailbox::is_likely))
+        try_lock(&self.sessions)
+            .is_some_and(|sessions| sessions.mailbox.as_ref().is_some_and(Mailbox::is_likely))
     }
 
     fn watch(&self, bell: u32) {
@@ -323,7 +350,7 @@ impl Source for Served {
     }
 
     fn is_ready(&self) -> bool {
-        lock(&self.desk)
+        lock(&self.sessions)
             .mailbox
             .as_ref()
             .is_some_and(Mailbox::is_ready)

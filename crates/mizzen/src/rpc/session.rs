@@ -9,10 +9,11 @@ use mizzen_core::service::SHORT_MAX;
 
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
 use mizzen_core::service::{lock, lock_patiently, try_lock};
-use mizzen_core::{ArenaError, MailboxRef, Message, PostError, Sender};
+use mizzen_core::{ArenaError, Endpoint, Error, MailboxRef, Message, PostError, Sender};
 
 /// A client of a service, as the service sees it.
 pub(super) struct Session {
+    process: Endpoint,
     number: u32,
     reply: Mutex<WayBack>,
     /// Calls that nobody waits for any more and that may still run.
@@ -37,7 +38,7 @@ enum WayBack {
 
 impl WayBack {
     #[inline]
-    fn send(&mut self, bytes: &[u8]) -> Result<(), PostError> {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if let Self::Lane(lane) = self {
             return lane.send(bytes);
         }
@@ -47,15 +48,15 @@ impl WayBack {
         }
     }
 
-    fn post(&mut self, message: &mut Message<'_>) -> Result<(), PostError> {
+    fn post(&mut self, message: &mut Message<'_>) -> Result<(), Error> {
         match self.open()? {
-            Self::Lane(lane) => lane.post(message),
-            Self::Shared(address) | Self::Unopened(address) => address.post(message),
+            Self::Lane(lane) => lane.post_in_place(message),
+            Self::Shared(address) | Self::Unopened(address) => address.post_in_place(message),
         }
     }
 
     /// Posts if there is room now, without opening anything.
-    fn try_post(&mut self, message: &mut Message<'_>) -> Result<(), PostError> {
+    fn try_post(&mut self, message: &mut Message<'_>) -> Result<(), Error> {
         match self {
             Self::Lane(lane) => lane.try_post(message),
             Self::Shared(address) | Self::Unopened(address) => address.try_post(message),
@@ -64,11 +65,11 @@ impl WayBack {
 
     /// Opens a lane, or goes on without one if there is none: no descriptor, no memory, too many lanes.
     #[cold]
-    fn open(&mut self) -> Result<&mut Self, PostError> {
+    fn open(&mut self) -> Result<&mut Self, Error> {
         if let Self::Unopened(address) = self {
             *self = match address.sender() {
                 Ok(lane) => Self::Lane(Box::new(lane)),
-                Err(gone @ (PostError::PeerGone(_) | PostError::Closed { .. })) => {
+                Err(gone @ Error::Post(PostError::PeerGone(_) | PostError::Closed { .. })) => {
                     return Err(gone);
                 }
                 Err(_) => Self::Shared(address.clone()),
@@ -82,8 +83,9 @@ impl WayBack {
 const MOST_CANCELLED: usize = 1024;
 
 impl Session {
-    pub(super) fn new(number: u32, client: MailboxRef) -> Self {
+    pub(super) fn new(process: Endpoint, number: u32, client: MailboxRef) -> Self {
         Self {
+            process,
             number,
             reply: Mutex::new(WayBack::Unopened(client)),
             cancelled: Mutex::default(),
@@ -91,6 +93,11 @@ impl Session {
             closed: AtomicBool::new(false),
             running: Mutex::default(),
         }
+    }
+
+    /// The process that serves.
+    pub(super) fn process(&self) -> &Endpoint {
+        &self.process
     }
 
     /// Answers with a value. A client that is gone gets nothing, and need not.
@@ -127,7 +134,7 @@ impl Session {
     }
 
     #[inline]
-    fn check(&self, call: u64, posted: Result<(), PostError>) {
+    fn check(&self, call: u64, posted: Result<(), Error>) {
         if let Err(cause) = posted {
             self.explain(call, &cause);
         }
@@ -135,10 +142,10 @@ impl Session {
 
     /// An answer was not posted: its caller is told why, or it would wait for ever.
     #[cold]
-    fn explain(&self, call: u64, cause: &PostError) {
+    fn explain(&self, call: u64, cause: &Error) {
         let (kind, words) = match cause {
-            PostError::PeerGone(_) | PostError::Closed { .. } => return,
-            PostError::Memory(ArenaError::TooLong { bytes, limit }) => (
+            Error::Post(PostError::PeerGone(_) | PostError::Closed { .. }) => return,
+            Error::Post(PostError::Memory(ArenaError::TooLong { bytes, limit })) => (
                 Kind::TooLong,
                 postcard::to_allocvec(&(*bytes as u64, *limit as u64)),
             ),

@@ -1,6 +1,6 @@
 use mizzen::Message;
 
-fn main() {
+pub(crate) fn main() {
     mizzen::local(1, |deck| {
         let inbox = deck.mailbox()?;
         let to = inbox.address();

@@ -10,7 +10,7 @@ fn receive(inbox: &Mailbox) -> Result<Vec<f64>> {
     Ok(halo)
 }
 
-fn main() {
+pub(crate) fn main() {
     let halos = mizzen::local(1, |deck| {
         let inbox = deck.mailbox()?;
         let halo = vec![1.5f64; 100];

@@ -1,4 +1,4 @@
-fn main() {
+pub(crate) fn main() {
     mizzen::local(1, |deck| {
         let inbox = deck.mailbox()?;
         let mut sender = inbox.address().sender()?;

@@ -11,7 +11,7 @@ fn receive(inbox: &Mailbox) -> Result<f64> {
     Ok(scale * halo[0] + edge[7])
 }
 
-fn main() {
+pub(crate) fn main() {
     let sums = mizzen::local(1, |deck| {
         let inbox = deck.mailbox()?;
         let mut message = mizzen::Message::new();

@@ -1,22 +1,93 @@
-//! Messages and mailboxes, whatever the path between the ranks: `crate::run` chooses it.
+//! What programs may rely on, whatever the path between their ranks.
+//!
+//! A scenario is a function over a [`Job`], which starts ranks and has a path between them. The list at the end of this file
+//! names each once, and makes a test of it for each path: `crates/mizzen/tests/threads.rs` for ranks that are threads (`heap`,
+//! `tcp_threads`), `crates/cli/tests/processes.rs` for processes that the command starts (`segments`, `tcp`, `tls`, `ofi`).
+//! A scenario that is missing in the list is never called, and the compiler says so.
+//!
+//! Ranks share nothing but messages: what a scenario captures is a copy in each process. A scenario that needs more says which
+//! capability of the path it needs, and its tests over other paths are ignored with that reason.
 
-mod finish;
-mod mobile;
-mod names;
-mod pool;
-mod rpc;
-mod tasks;
-mod timeouts;
-mod types;
+pub(crate) mod addresses;
+pub(crate) mod departures;
+pub(crate) mod finish;
+pub(crate) mod lent;
+pub(crate) mod long;
+pub(crate) mod messages;
+pub(crate) mod migration;
+pub(crate) mod names;
+pub(crate) mod operations;
+pub(crate) mod pool;
+pub(crate) mod posting;
+pub(crate) mod pushed;
+pub(crate) mod rpc;
+pub(crate) mod several;
+pub(crate) mod tasks;
+pub(crate) mod timeouts;
+pub(crate) mod types;
 
-use std::time::{Duration, Instant};
+use mizzen::{Deck, Error, Mailbox, MailboxRef, Message, Result};
 
-use crate::run;
+/// What is between the ranks of a job, and what the ranks are.
+pub(crate) trait Path: Sync {
+    /// Runs `body` as each of `size` ranks, and says how each ended. The death of one ends no other.
+    fn run(&self, size: u32, body: &(dyn Fn(Deck) -> Result<()> + Sync)) -> Vec<Ended>;
 
-use mizzen::{
-    Deck, Departure, Error, Lent, Mailbox, MailboxRef, Message, PostError, Result, RetrieveError,
-    UnpackError,
-};
+    /// Whether this machine has it. If not, that has been said.
+    fn is_here(&self) -> bool {
+        true
+    }
+
+    /// How often a scenario runs a job that might fail now and then. Where to start one takes long, less often.
+    fn repetitions(&self) -> u32 {
+        20
+    }
+
+    /// The rank that calls this is gone, as if by a kill; or, where a rank is a thread, as soon as it has returned the error.
+    fn die(&self) -> Error;
+}
+
+/// How a rank ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Well,
+    /// It returned an error.
+    Failed(String),
+    /// It panicked, or its process is gone.
+    Died,
+}
+
+/// What a scenario has: it runs jobs over the path that is being tested.
+pub(crate) struct Job<'a>(&'a dyn Path);
+
+impl Job<'_> {
+    /// Runs a job of which every rank ends well.
+    fn run(&self, size: u32, body: impl Fn(Deck) -> Result<()> + Sync) {
+        for (rank, ended) in self.0.run(size, &body).into_iter().enumerate() {
+            assert_eq!(ended, Ended::Well, "rank {rank} of {size}");
+        }
+    }
+
+    /// Runs a job of which every rank ends well but one, and says how that one ended.
+    fn run_losing(&self, lost: u32, size: u32, body: impl Fn(Deck) -> Result<()> + Sync) -> Ended {
+        let mut ended = self.0.run(size, &body);
+        let lost = ended.remove(lost as usize);
+        assert_eq!(ended, vec![Ended::Well; ended.len()], "of the others");
+        assert_ne!(lost, Ended::Well, "of the one that should not");
+        lost
+    }
+
+    /// Runs a job again and again.
+    fn repeat(&self, size: u32, body: impl Fn(Deck) -> Result<()> + Sync) {
+        (0..self.0.repetitions()).for_each(|_| self.run(size, &body));
+    }
+
+    /// This rank dies: what it holds is neither closed nor said goodbye for.
+    fn die<T>(&self, holds: T) -> Result<()> {
+        std::mem::forget(holds);
+        Err(self.0.die())
+    }
+}
 
 fn bytes(number: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| (number * 31 + at * 7) as u8).collect()
@@ -40,830 +111,296 @@ fn meet(deck: &Deck, name: &str) -> Result<()> {
     }
     deck.bind(name, &inbox)?;
     let others: Vec<MailboxRef> = (1..deck.size())
-        .map(|_| Ok(inbox.retrieve()?.unpack_mailbox()?))
+        .map(|_| inbox.retrieve()?.unpack_mailbox())
         .collect::<Result<_>>()?;
-    others.iter().try_for_each(|other| Ok(other.send(&0u8)?))
+    others.iter().try_for_each(|other| other.send(&0u8))
 }
 
 /// A job of two: rank 0 has the mailbox, rank 1 its address.
 fn pair(
+    job: &Job<'_>,
     receive: impl Fn(&Deck, Mailbox) -> Result<()> + Sync,
     send: impl Fn(&Deck, MailboxRef) -> Result<()> + Sync,
 ) {
-    let outcome = run(2, |deck| {
+    job.run(2, |deck| {
         if deck.rank() == 0 {
             receive(&deck, inbox_of(&deck, "inbox")?)
         } else {
             send(&deck, deck.fetch("inbox")?)
         }
     });
-    outcome.unwrap();
 }
 
-#[test]
-fn every_length_arrives_through_post_and_through_a_sender() {
-    let lengths = [
-        0,
-        1,
-        8,
-        47,
-        48,
-        49,
-        55,
-        56,
-        57,
-        100,
-        4096,
-        32 << 10,
-        (32 << 10) + 1,
-        100_000,
-        1 << 20,
-        5 << 20,
-    ];
-    run(2, |deck| {
-        if deck.rank() == 0 {
-            let inbox = inbox_of(&deck, "inbox")?;
-            for (number, len) in lengths.into_iter().enumerate() {
-                for _ in 0..3 {
-                    assert_eq!(
-                        inbox.receive_vec::<u8>()?,
-                        bytes(number, len),
-                        "length {len}"
-                    );
-                }
-            }
-        } else {
-            let address = deck.fetch("inbox")?;
-            let mut sender = address.sender()?;
-            let mut message = Message::new();
-            for (number, len) in lengths.into_iter().enumerate() {
-                let data = bytes(number, len);
-                address.send(&data[..])?;
-                // A sender's lane and the shared lane have no common order, so wait for each.
-                std::thread::sleep(Duration::from_millis(2));
-                sender.send(&data[..])?;
-                message.clear();
-                let copy = data.clone();
-                message.pack_safer(&copy[..]);
-                sender.post(&mut message)?;
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        }
-        Ok(())
-    })
-    .unwrap();
-}
-
-#[test]
-fn pieces_come_out_as_they_went_in() {
-    let numbers = [1.5f64, 2.5, 3.5];
-    pair(
-        |_, inbox| {
-            let mut incoming = inbox.retrieve()?;
-            assert_eq!(incoming.pieces_left(), 6);
-            assert_eq!(incoming.unpack_express::<u8>()?, 7);
-            assert_eq!(incoming.next_len(), Some(24));
-            let mut copy = [0.0f64; 3];
-            incoming.unpack_cheaper(&mut copy)?;
-            assert_eq!(incoming.unpack_vec::<u32>()?, [0, 0, 77, 0]);
-            let unpacked = incoming.unpack_mailbox()?;
-            assert_eq!(unpacked.rank(), 1);
-            let mut inner = incoming.unpack_message()?;
-            assert_eq!(inner.unpack_express::<u16>()?, 9);
-            assert_eq!(inner.unpack_vec::<u8>()?, b"inner");
-            let (text, list): (String, Vec<u8>) = incoming.unpack_value()?;
-            assert_eq!((text.as_str(), list), ("text", vec![1, 2, 3]));
-            assert_eq!(incoming.unpack_express::<u8>(), Err(UnpackError::NoPiece));
-            incoming.finish()?;
-            assert_eq!(copy, numbers);
-            unpacked.send(&1u8)?;
-            Ok(())
-        },
-        |deck, address| {
-            let other = deck.mailbox()?;
-            let mut counts = [0u32; 4];
-            let mut nested = Message::new();
-            nested.pack_safer(&9u16).pack_safer(b"inner");
-            let mut message = Message::new();
-            message.pack_safer(&7u8).pack_cheaper(&numbers);
-            let key = message.pack_later(&mut counts);
-            message.pack_mailbox(&other.address());
-            message.pack_message(&nested)?;
-            message.pack_value(&("text", vec![1u8, 2, 3]))?;
-            message.later(&key)[2] = 77;
-            address.post(&mut message)?;
-            assert_eq!(other.receive::<u8>()?, 1);
-            Ok(())
-        },
-    );
-}
-
-#[test]
-fn a_message_is_posted_again_cleared_and_used_anew() {
-    pair(
-        |_, inbox| {
-            for _ in 0..2 {
-                let mut incoming = inbox.retrieve()?;
-                assert_eq!(incoming.unpack_express::<u32>()?, 1);
-                incoming.skip()?;
-                incoming.reset()?;
-                assert_eq!(incoming.unpack_express::<u32>()?, 1);
-                assert_eq!(incoming.unpack_express::<u32>()?, 2);
-            }
-            assert_eq!(inbox.receive::<u32>()?, 3);
-            Ok(())
-        },
-        |_, address| {
-            let mut message = Message::new();
-            message.pack_safer(&1u32).pack_safer(&2u32);
-            address.post(&mut message)?;
-            address.post(&mut message)?;
-            message.clear();
-            assert_eq!(message.pieces(), 0);
-            message.pack_safer(&3u32);
-            address.post(&mut message)?;
-            Ok(())
-        },
-    );
-}
-
-#[test]
-fn an_empty_message_has_no_pieces() {
-    pair(
-        |_, inbox| {
-            assert_eq!(inbox.retrieve()?.pieces_left(), 0);
-            Ok(())
-        },
-        |_, address| Ok(address.post(&mut Message::new())?),
-    );
-}
-
-#[test]
-fn a_mismatched_unpack_is_an_error_and_loses_nothing() {
-    pair(
-        |_, inbox| {
-            let mut incoming = inbox.retrieve()?;
-            let (expected, found) = (8, 4);
-            assert_eq!(
-                incoming.unpack_express::<u64>(),
-                Err(UnpackError::Length { expected, found })
-            );
-            assert!(incoming.unpack_lent::<u8>().is_err());
-            assert_eq!(incoming.unpack_express::<u32>()?, 5);
-            Ok(())
-        },
-        |_, address| Ok(address.send(&5u32)?),
-    );
-}
-
-#[test]
-fn lent_buffers_move_and_come_back() {
-    run(2, |deck| {
-        if deck.rank() == 0 {
-            let inbox = inbox_of(&deck, "tiles")?;
-            for number in 0..300u32 {
-                let (header, tile) = inbox.receive_lent::<u32, u64>()?;
-                assert_eq!(header, number);
-                assert_eq!(tile.len(), 16 << 10);
-                assert!(tile.iter().all(|value| *value == u64::from(number)));
-            }
-        } else {
-            let mut sender = deck.fetch("tiles")?.sender()?;
-            for number in 0..300u32 {
-                let mut tile: Lent<u64> = deck.lend(16 << 10)?;
-                tile.fill(u64::from(number));
-                sender.post_lent(&number, tile)?;
-            }
-            assert!(
-                deck.arena_bytes() <= 80 << 20,
-                "300 buffers of 128 KiB were used over and over"
-            );
-        }
-        Ok(())
-    })
-    .unwrap();
-}
-
-#[test]
-fn a_lent_buffer_cannot_be_given_away_twice() {
-    pair(
-        |_, inbox| {
-            let mut incoming = inbox.retrieve()?;
-            assert_eq!(incoming.unpack_lent::<u8>()?.len(), 100);
-            assert_eq!(incoming.unpack_express::<u8>()?, 1);
-            Ok(())
-        },
-        |deck, address| {
-            let mut message = Message::new();
-            message.pack_lent(deck.lend::<u8>(100)?).pack_safer(&1u8);
-            address.post(&mut message)?;
-            let again = address.post(&mut message);
-            assert!(matches!(again, Err(PostError::LentTwice)));
-            Ok(())
-        },
-    );
-}
-
-#[test]
-fn messages_of_one_thread_keep_their_order_whatever_their_kind() {
-    run(2, |deck| {
-        const COUNT: u32 = 2000;
-        if deck.rank() == 0 {
-            let inbox = inbox_of(&deck, "inbox")?;
-            for number in 0..COUNT {
-                let mut incoming = inbox.retrieve()?;
-                assert_eq!(incoming.unpack_express::<u32>()?, number);
-                let rest = match number % 4 {
-                    3 => incoming.unpack_lent::<u8>()?.to_vec(),
-                    _ => incoming.unpack_vec::<u8>()?,
-                };
-                assert_eq!(rest, bytes(number as usize, rest.len()));
-            }
-        } else {
-            let address = deck.fetch("inbox")?;
-            for number in 0..COUNT {
-                let data = bytes(
-                    number as usize,
-                    [10, 1000, 100_000, 5000][number as usize % 4],
-                );
-                let mut message = Message::new();
-                message.pack_safer(&number);
-                if number % 4 == 3 {
-                    let mut lent = deck.lend::<u8>(data.len())?;
-                    lent.copy_from_slice(&data);
-                    message.pack_lent(lent);
-                } else {
-                    message.pack_cheaper(&data[..]);
-                }
-                address.post(&mut message)?;
-            }
-        }
-        Ok(())
-    })
-    .unwrap();
-}
-
-#[test]
-fn many_threads_post_to_many_mailboxes() {
-    const THREADS: u64 = 4;
-    const EACH: u64 = 5000;
-    run(3, |deck| {
-        let inboxes: Vec<_> = (0..THREADS)
-            .map(|number| inbox_of(&deck, &format!("inbox {} of {}", number, deck.rank())))
-            .collect::<Result<_>>()?;
-        std::thread::scope(|threads| {
-            for (number, inbox) in inboxes.into_iter().enumerate() {
-                threads.spawn(move || {
-                    let mut next = vec![0u64; 3 * THREADS as usize];
-                    for _ in 0..3 * THREADS * EACH {
-                        let [source, thread, value] = inbox.receive::<[u64; 3]>().unwrap();
-                        let index = (source * THREADS + thread) as usize;
-                        assert_eq!(value, next[index], "mailbox {number}");
-                        next[index] += 1;
-                    }
-                });
-            }
-            for thread in 0..THREADS {
-                let deck = deck.clone();
-                threads.spawn(move || {
-                    let targets: Vec<_> = (0..3 * THREADS)
-                        .map(|target| {
-                            let name =
-                                format!("inbox {} of {}", target % THREADS, target / THREADS);
-                            deck.fetch(&name).unwrap()
-                        })
-                        .collect();
-                    for value in 0..EACH {
-                        for target in &targets {
-                            target
-                                .send(&[u64::from(deck.rank()), thread, value])
-                                .unwrap();
-                        }
-                    }
-                });
-            }
-        });
-        Ok(())
-    })
-    .unwrap();
-}
-
-#[test]
-fn try_and_deadline_forms_do_not_wait_longer() {
-    run(1, |deck| {
-        let inbox = deck.mailbox()?;
-        assert!(inbox.try_retrieve()?.is_none());
-        let started = Instant::now();
-        let outcome = inbox.retrieve_timeout(Duration::from_millis(30));
-        assert!(matches!(outcome, Err(RetrieveError::TimedOut { .. })));
-        assert!(started.elapsed() >= Duration::from_millis(30));
-        assert!(started.elapsed() < Duration::from_millis(400));
-        inbox.address().send(&1u8)?;
-        assert!(inbox.try_retrieve()?.is_some());
-        Ok(())
-    })
-    .unwrap();
-}
-
-#[test]
-fn a_mailbox_that_nobody_reads_stops_its_senders_and_nobody_else() {
-    run(2, |deck| {
-        if deck.rank() == 0 {
-            let full = inbox_of(&deck, "full")?;
-            let read = inbox_of(&deck, "read")?;
-            for number in 0..5000u64 {
-                assert_eq!(read.receive::<u64>()?, number);
-            }
-            let mut waiting = 0;
-            while full.try_retrieve()?.is_some() {
-                waiting += 1;
-            }
-            assert!((1..=256).contains(&waiting), "{waiting} messages waited");
-        } else {
-            let (full, read) = (deck.fetch("full")?, deck.fetch("read")?);
-            let mut posted = 0;
-            let mut message = Message::new();
-            message.pack_safer(&1u64);
-            while full.try_post(&mut message).is_ok() {
-                posted += 1;
-                assert!(posted <= 256, "a mailbox has a bound");
-            }
-            let outcome = full.post_timeout(&mut message, Duration::from_millis(20));
-            assert!(matches!(outcome, Err(PostError::TimedOut { .. })));
-            for number in 0..5000u64 {
-                read.send(&number)?;
-            }
-        }
-        Ok(())
-    })
-    .unwrap();
-}
-
-#[test]
-fn a_sender_waits_for_room_and_goes_on() {
-    run(2, |deck| {
-        if deck.rank() == 0 {
-            let inbox = inbox_of(&deck, "slow")?;
-            for number in 0..3000u64 {
-                if number % 500 == 0 {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                assert_eq!(inbox.receive::<u64>()?, number);
-            }
-        } else {
-            let mut sender = deck.fetch("slow")?.sender()?;
-            for number in 0..3000u64 {
-                sender.send(&number)?;
-            }
-        }
-        Ok(())
-    })
-    .unwrap();
-}
-
-#[test]
-fn a_closed_mailbox_refuses() {
-    run(2, |deck| {
-        if deck.rank() == 0 {
-            let inbox = inbox_of(&deck, "inbox")?;
-            let done = inbox_of(&deck, "done")?;
-            let _sender_opened = inbox.receive::<u8>()?;
-            drop(inbox);
-            deck.fetch("go")?.send(&0u8)?;
-            let _ = done.receive::<u8>()?;
-        } else {
-            let go = inbox_of(&deck, "go")?;
-            let address = deck.fetch("inbox")?;
-            let mut sender = address.sender()?;
-            sender.send(&0u8)?;
-            let _ = go.receive::<u8>()?;
-            assert!(matches!(sender.send(&1u8), Err(PostError::Closed { .. })));
-            let mut refused = false;
-            for _ in 0..1000 {
-                refused |= matches!(address.send(&1u8), Err(PostError::Closed { .. }));
-            }
-            assert!(refused);
-            deck.fetch("done")?.send(&0u8)?;
-        }
-        Ok(())
-    })
-    .unwrap();
-}
-
-#[test]
-fn fetch_waits_for_bind_and_tells_when_nobody_does() {
-    run(2, |deck| {
-        if deck.rank() == 0 {
-            std::thread::sleep(Duration::from_millis(30));
-            let inbox = inbox_of(&deck, "late")?;
-            assert_eq!(inbox.receive::<u8>()?, 1);
-            assert_eq!(inbox.receive::<u8>()?, 2);
-        } else {
-            deck.fetch("late")?.send(&1u8)?;
-            let taken = deck.bind("late", &deck.mailbox()?).unwrap_err();
-            assert_eq!(
-                taken.to_string(),
-                "the name \"late\" is taken by a mailbox of rank 0; choose another name, or unbind it there"
-            );
-            deck.fetch("late")?.send(&2u8)?;
-            let error = deck.fetch_timeout("lait", Duration::from_millis(20)).unwrap_err();
-            assert!(error.to_string().starts_with("nobody bound the name \"lait\" within"), "{error}");
-        }
-        Ok(())
-    })
-    .unwrap();
-}
-
-#[test]
-fn a_rank_that_fails_is_named_to_those_who_wait_for_it() {
-    let outcome = run(3, |deck| {
-        let inbox = deck.mailbox()?;
-        match deck.rank().0 {
-            0 => {
-                let error = Error::from(inbox.retrieve().unwrap_err());
-                assert_eq!(error.lost(), Some(2.into()));
-                Ok(())
-            }
-            1 => {
-                let error = deck
-                    .fetch_timeout("never", Duration::from_secs(1))
-                    .map(drop);
-                assert!(error.is_err());
-                Ok(())
-            }
-            _ => Err(Error::Program("rank 2 gives up".into())),
-        }
-    });
-    assert_eq!(outcome.unwrap_err().to_string(), "rank 2 gives up");
-}
-
-#[test]
-fn what_a_process_sent_before_it_left_is_retrieved_first() {
-    run(2, |deck| {
-        if deck.rank() == 0 {
-            let inbox = inbox_of(&deck, "inbox")?;
-            inbox.depend_on(1.into());
-            for number in 0..100u32 {
-                assert_eq!(inbox.receive::<u32>()?, number);
-            }
-            let Err(RetrieveError::PeerGone(gone)) = inbox.retrieve() else {
-                panic!("rank 1 left")
-            };
-            assert_eq!((gone.rank(), gone.how()), (1.into(), Departure::Left));
-            let again = inbox.retrieve_timeout(Duration::from_millis(20));
-            assert!(
-                matches!(again, Err(RetrieveError::TimedOut { .. })),
-                "it is said once"
-            );
-        } else {
-            let address = deck.fetch("inbox")?;
-            for number in 0..100u32 {
-                address.send(&number)?;
-            }
-        }
-        Ok(())
-    })
-    .unwrap();
-}
-
-/// Runs a future on this thread, parking between polls.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(std::thread::Thread);
-    impl std::task::Wake for Unpark {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
-    let mut context = std::task::Context::from_waker(&waker);
-    let mut future = std::pin::pin!(future);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            std::task::Poll::Ready(value) => return value,
-            std::task::Poll::Pending => std::thread::park(),
-        }
+/// Runs a scenario over a path.
+pub(crate) fn check(path: &dyn Path, scenario: fn(&Job<'_>)) {
+    if path.is_here() {
+        scenario(&Job(path));
     }
 }
 
-#[test]
-fn one_mailbox_serves_async_and_blocking_retrieval() {
-    run(2, |deck| {
-        if deck.rank() == 0 {
-            let mut inbox = inbox_of(&deck, "inbox")?;
-            for number in 0..200u32 {
-                let value = if number % 2 == 0 {
-                    let incoming = block_on(inbox.retrieve_async());
-                    incoming?.unpack_express::<u32>()?
-                } else {
-                    inbox.receive::<u32>()?
-                };
-                assert_eq!(value, number);
+/// Makes a test of every scenario over a path: `scenarios!(heap = Threads(mizzen::local));`, with the name of the path and an
+/// expression that makes it. It is a macro because only a macro can make tests that are named, run and reported one by one.
+macro_rules! scenarios {
+    ($name:ident = $path:expr) => {
+        $crate::scenarios::suite! {
+            $name = $path;
+            addresses {
+                an_address_is_an_argument_and_a_result_of_a_call,
+                an_address_is_a_key_and_a_part_of_a_value,
+                an_address_of_no_rank_of_the_job_is_refused,
             }
-        } else {
-            let mut sender = deck.fetch("inbox")?.sender()?;
-            for number in 0..200u32 {
-                if number % 50 == 0 {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                sender.send(&number)?;
+            messages {
+                every_length_arrives_through_post_and_through_a_sender,
+                pieces_come_out_as_they_went_in,
+                a_message_is_posted_again_cleared_and_used_anew,
+                an_empty_message_has_no_pieces,
+                a_mismatched_unpack_is_an_error_and_loses_nothing,
+                messages_of_one_thread_keep_their_order_whatever_their_kind,
+                many_threads_post_to_many_mailboxes,
+                try_and_deadline_forms_do_not_wait_longer,
+                a_mailbox_that_nobody_reads_stops_its_senders_and_nobody_else,
+                a_sender_waits_for_room_and_goes_on,
+                a_closed_mailbox_refuses,
+                one_mailbox_serves_async_and_blocking_retrieval,
+                a_process_may_have_ten_thousand_mailboxes,
+                a_detached_message_outlives_what_it_came_through,
+                two_busy_senders_do_not_keep_a_posted_message_from_its_turn,
+                a_message_is_not_passed_over_when_another_sender_ends,
+                a_type_of_the_programs_own_is_received_as_what_it_is_made_of,
+                fifty_thousand_messages_of_mixed_lengths_arrive_intact_and_in_order,
+            }
+            operations {
+                one_ranks_messages_are_retrieved_and_others_stay_in_their_order,
+                one_ranks_messages_of_every_kind_and_length_come_in_their_order,
+                try_retrieve_from_finds_nothing_but_that_ranks,
+                a_deadline_of_retrieve_from_passes_though_others_sent,
+                retrieve_from_is_awaited_under_every_runtime,
+                a_rank_may_retrieve_from_itself,
+                retrieve_from_knows_the_ranks_of_the_job,
+                the_death_of_the_awaited_rank_ends_the_wait,
+                the_death_of_the_awaited_rank_ends_the_task,
+                the_leave_of_the_awaited_rank_ends_the_wait_after_its_messages,
+                what_others_send_meanwhile_is_bounded_by_their_windows,
+                a_dropped_retrieve_from_loses_nothing,
+                long_messages_of_pieces_are_awaited_under_every_runtime,
+                a_message_being_opened_is_not_lost_nor_overtaken,
+                a_message_being_opened_stays_while_another_rank_is_asked_for,
+                a_long_message_is_awaited_until_it_has_arrived,
+            }
+            several {
+                the_first_message_of_several_mailboxes_is_retrieved,
+                a_busy_mailbox_does_not_keep_the_others_waiting,
+                mailboxes_take_turns_however_often_they_are_selected_anew,
+                try_and_deadline_forms_of_several_do_not_wait_longer,
+                messages_of_every_kind_come_to_several_mailboxes,
+                several_mailboxes_are_awaited_under_every_runtime,
+                several_mailboxes_are_awaited_on_workers,
+                several_mailboxes_are_awaited_beside_a_timer,
+                a_selection_says_in_which_mailbox_a_loss_was_told,
+                a_dropped_selection_loses_nothing,
+                a_selection_of_none_is_refused,
+                a_selection_of_two_ranks_is_refused [one_process],
+                a_descriptor_is_readable_while_there_is_something,
+                a_descriptor_becomes_readable_whatever_comes,
+                a_descriptor_becomes_readable_when_a_rank_is_lost,
+                a_descriptor_and_the_other_forms_serve_one_mailbox,
+                several_descriptors_are_polled_at_once,
+                a_descriptor_is_awaited_by_epoll_and_under_smol,
+            }
+            lent {
+                lent_buffers_move_and_come_back,
+                a_lent_buffer_cannot_be_given_away_twice,
+                lent_pieces_of_every_length_are_read_from_a_buffer,
+                a_lent_buffer_goes_only_through_the_process_that_made_it [one_process],
+                what_was_lent_stays_as_it_is_after_its_reader_left [one_process],
+            }
+            long {
+                long_pieces_go_where_they_were_told_to,
+                a_message_of_thousands_of_pieces_arrives,
+                a_long_message_that_nobody_reads_holds_nobody_up,
+                long_messages_of_a_sender_arrive_whatever_becomes_of_those_before_them,
+                long_messages_are_tried_without_waiting_for_their_receiver,
+                a_message_in_hand_does_not_disturb_the_next_sender,
+                ranks_that_first_post_long_messages_to_each_other_do_not_wait,
+                long_messages_that_together_exceed_the_arena_wait_before_they_begin,
+                as_much_as_may_be_unread_is_posted_to_oneself_and_no_more,
+                a_message_longer_than_may_be_unread_is_read_in_every_way,
+                a_message_of_two_hundred_megabytes_arrives_through_little_memory [memory],
+                what_was_unpacked_of_a_very_long_message_cannot_be_again [memory],
+                very_long_messages_cross_while_both_ranks_read,
+                very_long_messages_to_two_mailboxes_go_on_as_each_is_read,
+                a_rank_that_reads_nothing_stops_long_messages_to_nobody_else [memory],
+                a_very_long_message_that_is_dropped_in_the_middle_stops_its_sender,
+                the_memory_of_long_messages_that_nobody_reads_comes_back_with_their_mailbox,
+                a_long_message_whose_receiver_does_not_come_is_taken_back [rendezvous],
+            }
+            pushed {
+                one_that_nobody_reads_does_not_hold_up_what_is_behind_it [pushes],
+                those_that_are_thrown_away_make_room_for_others,
+                one_that_is_whole_is_read_after_its_sender_has_left [pushes],
+                threads_that_post_at_once_share_the_way_and_keep_their_order,
+            }
+            posting {
+                who_reads_late_finds_all_that_was_posted,
+                who_reads_late_finds_all_that_a_sender_posted,
+                what_a_sender_left_behind_arrives_after_its_end,
+                what_a_rank_left_behind_arrives_though_it_leaves,
+                a_rank_may_post_much_to_itself,
+                messages_of_every_kind_keep_their_order_behind_others,
+                what_was_left_behind_for_a_closed_mailbox_is_given_back,
+                ranks_that_all_post_to_all_first_do_not_wait,
+                a_silent_reader_stops_nobody_else,
+                an_async_post_beyond_the_allowance_waits_for_the_reader,
+                one_thread_posts_and_reads_in_turns,
+                an_async_sender_posts_in_order,
+                an_async_post_to_a_mailbox_that_closes_ends,
+            }
+            names {
+                a_name_of_one_mailbox_is_taken_for_another_of_the_same_process,
+                a_name_of_a_dropped_or_unbound_mailbox_can_be_bound_again,
+                a_misspelt_name_is_answered_with_names_like_it_that_are_known_here,
+                fetch_waits_for_bind_and_tells_when_nobody_does,
+            }
+            types {
+                plain_data_is_not_received_as_a_serde_value_nor_the_reverse,
+                each_piece_knows_whether_it_is_a_serde_value,
+                in_debug_builds_a_number_is_not_received_as_another,
+                what_has_the_same_elements_or_is_only_bytes_is_received_as_before,
+            }
+            timeouts {
+                the_longest_timeout_is_as_good_as_none,
+                a_call_and_a_pool_may_take_the_longest_timeout,
+            }
+            departures {
+                a_rank_that_fails_is_named_to_those_who_heard_from_it,
+                a_rank_that_fails_is_named_to_those_who_wait_for_it [one_process],
+                what_a_process_sent_before_it_left_is_retrieved_first,
+                a_rank_that_dies_fails_those_who_post_to_it_and_those_who_wait_for_it,
+                what_was_posted_just_before_leaving_arrives,
+                a_peer_that_left_is_named_with_how_it_went,
+            }
+            rpc {
+                a_call_to_a_rank_that_has_left_says_so_at_once,
+                arguments_and_results_of_any_length_arrive,
+                errors_of_the_function_arrive_with_their_type,
+                a_panic_costs_one_call_and_not_the_service,
+                wrong_types_are_refused_with_a_sentence,
+                many_calls_under_way_are_answered_each_with_its_own,
+                a_call_has_a_deadline_and_the_service_learns_that_nobody_waits,
+                an_async_function_that_nobody_waits_for_ends_where_it_awaits,
+                one_way_calls_are_carried_out_in_their_order,
+                a_body_of_unknown_size_goes_into_memory_that_the_function_makes,
+                answers_that_wait_for_their_turn_leave_room_for_others,
+                a_raw_request_that_is_dropped_is_answered_with_an_error,
+                a_service_that_ends_fails_its_calls_and_is_found_again,
+                the_death_of_who_serves_fails_the_call,
+                services_are_called_by_rank_by_address_and_anywhere,
+                services_that_call_each_other_do_not_wait_for_ever,
+                calls_are_awaited_in_tasks,
+                a_name_is_served_once_by_a_process,
+                one_way_calls_that_await_do_not_end_each_other,
+            }
+            tasks {
+                more_tasks_than_workers_that_wait_for_each_other_all_end,
+                tasks_that_await_messages_cost_no_thread,
+                a_mailbox_is_awaited_retrieved_and_awaited_again,
+                a_panic_reaches_who_joins,
+                a_blocked_task_is_woken_while_all_workers_compute,
+                ranks_start_and_leave_with_workers_many_times,
+                a_wait_inside_of_a_wait_or_one_that_panics_costs_no_worker,
+            }
+            pool {
+                results_come_in_the_order_of_the_items,
+                every_rank_may_have_items_and_gets_their_results,
+                others_help_the_one_that_has_all_the_work,
+                maps_follow_each_other,
+                a_panic_fails_the_map_of_its_owner_with_words,
+                a_map_is_ended_when_enough_is_known,
+                a_process_may_come_late_and_leave_early,
+                an_empty_map_returns,
+                the_function_may_borrow_what_surrounds_it,
+                in_a_job_of_one_the_pool_is_the_threads_of_the_process,
+            }
+            migration {
+                tasks_carry_their_state_from_rank_to_rank,
+                a_panic_reaches_the_home,
+                who_has_too_many_tasks_gives_some_to_who_has_none,
+                a_task_that_cannot_go_goes_on_where_it_is,
+            }
+            finish {
+                services_are_there_until_all_have_finished,
+                who_left_before_is_not_waited_for,
+                if_the_first_rank_left_before_the_next_one_knows_when_all_have_finished,
+                a_process_finishes_once,
             }
         }
-        Ok(())
-    })
-    .unwrap();
+    };
 }
 
-#[test]
-fn a_process_may_have_ten_thousand_mailboxes() {
-    run(1, |deck| {
-        let inboxes: Vec<_> = (0..10_000)
-            .map(|_| deck.mailbox())
-            .collect::<Result<_, _>>()?;
-        for (number, inbox) in inboxes.iter().enumerate() {
-            inbox.address().send(&number)?;
+macro_rules! suite {
+    ($name:ident = $path:expr; $($subject:ident { $($case:ident $([$capability:ident])?,)* })*) => {
+        mod $name {
+            use super::*;
+            $(
+                mod $subject {
+                    use super::*;
+                    $($crate::scenarios::case!($name = $path; $subject $case $($capability)?);)*
+                }
+            )*
         }
-        for (number, inbox) in inboxes.iter().enumerate() {
-            assert_eq!(inbox.receive::<usize>()?, number);
+    };
+}
+
+/// One test, if the path has the capability that is asked for. Which path has which is said here and nowhere else.
+macro_rules! case {
+    ($name:ident = $path:expr; $subject:ident $case:ident) => {
+        $crate::scenarios::test!($path; $subject $case);
+    };
+    (heap = $path:expr; $subject:ident $case:ident one_process) => {
+        $crate::scenarios::test!($path; $subject $case);
+    };
+    (tcp_threads = $path:expr; $subject:ident $case:ident one_process) => {
+        $crate::scenarios::test!($path; $subject $case);
+    };
+    ($name:ident = $path:expr; $subject:ident $case:ident one_process) => {
+        $crate::scenarios::test!($path; $subject $case "needs ranks that are threads of one process");
+    };
+    (ofi = $path:expr; $subject:ident $case:ident pushes) => {
+        $crate::scenarios::test!($path; $subject $case "needs a path that takes a message of 100 KiB before its receiver comes");
+    };
+    ($name:ident = $path:expr; $subject:ident $case:ident pushes) => {
+        $crate::scenarios::test!($path; $subject $case);
+    };
+    (heap = $path:expr; $subject:ident $case:ident memory) => {
+        $crate::scenarios::test!($path; $subject $case);
+    };
+    (segments = $path:expr; $subject:ident $case:ident memory) => {
+        $crate::scenarios::test!($path; $subject $case);
+    };
+    ($name:ident = $path:expr; $subject:ident $case:ident memory) => {
+        $crate::scenarios::test!($path; $subject $case "needs ranks that share memory");
+    };
+    (heap = $path:expr; $subject:ident $case:ident rendezvous) => {
+        $crate::scenarios::test!($path; $subject $case "needs a path that keeps a long message until its receiver comes");
+    };
+    (segments = $path:expr; $subject:ident $case:ident rendezvous) => {
+        $crate::scenarios::test!($path; $subject $case "needs a path that keeps a long message until its receiver comes");
+    };
+    ($name:ident = $path:expr; $subject:ident $case:ident rendezvous) => {
+        $crate::scenarios::test!($path; $subject $case);
+    };
+}
+
+/// With a reason, a test that is left out for it; it can still be run, to see why.
+macro_rules! test {
+    ($path:expr; $subject:ident $case:ident $($left_out:literal)?) => {
+        #[test]
+        $(#[ignore = $left_out])?
+        fn $case() {
+            use $crate::scenarios;
+            scenarios::check(&$path, scenarios::$subject::$case);
         }
-        drop(inboxes);
-        let reused: Vec<_> = (0..16_384)
-            .map(|_| deck.mailbox())
-            .collect::<Result<_, _>>()?;
-        assert!(deck.mailbox().is_err());
-        drop(reused);
-        Ok(())
-    })
-    .unwrap();
+    };
 }
 
-#[test]
-fn a_detached_message_outlives_what_it_came_through() {
-    for len in [5000, 500_000] {
-        pair(
-            |_, inbox| {
-                let mut kept = inbox.retrieve()?.detach()?;
-                drop(inbox);
-                assert_eq!(kept.unpack_vec::<u8>()?, bytes(1, len));
-                Ok(())
-            },
-            |_, address| Ok(address.sender()?.send(&bytes(1, len)[..])?),
-        );
-    }
-}
-
-#[test]
-fn long_pieces_go_where_they_were_told_to() {
-    let lengths = [10usize, 3000, 200_000, 0, 70_000, 1, 1 << 20];
-    pair(
-        |_, inbox| {
-            // All of them, from a new place each time; then some; then none of the long ones; then in turn.
-            for round in 0..4 {
-                let mut incoming = inbox.retrieve()?;
-                let mut places: Vec<Vec<u8>> = lengths.iter().map(|len| vec![0; *len]).collect();
-                let skips = |number: usize| match round {
-                    1 => number % 2 == 1,
-                    2 => number >= 2,
-                    _ => false,
-                };
-                for (number, place) in places.iter_mut().enumerate() {
-                    assert_eq!(incoming.next_len(), Some(lengths[number]));
-                    if skips(number) {
-                        incoming.skip()?;
-                    } else if round == 3 && number % 2 == 0 {
-                        *place = incoming.unpack_vec::<u8>()?;
-                    } else {
-                        incoming.unpack_cheaper(&mut place[..])?;
-                    }
-                }
-                incoming.finish()?;
-                for (number, place) in places.iter().enumerate().filter(|at| !skips(at.0)) {
-                    assert!(
-                        *place == bytes(number, lengths[number]),
-                        "{round}: {number}"
-                    );
-                }
-            }
-            Ok(())
-        },
-        |_, address| {
-            let data: Vec<_> = lengths
-                .iter()
-                .enumerate()
-                .map(|(n, len)| bytes(n, *len))
-                .collect();
-            let mut message = Message::new();
-            for piece in &data {
-                message.pack_cheaper(&piece[..]);
-            }
-            for _ in 0..4 {
-                address.post(&mut message)?;
-            }
-            Ok(())
-        },
-    );
-}
-
-#[test]
-fn a_message_of_thousands_of_pieces_arrives() {
-    const PIECES: usize = 50_000;
-    pair(
-        |_, inbox| {
-            for _ in 0..2 {
-                let mut incoming = inbox.retrieve()?;
-                let mut targets = vec![0u64; PIECES];
-                for target in &mut targets {
-                    incoming.unpack_cheaper(target)?;
-                }
-                incoming.finish()?;
-                assert!(
-                    targets
-                        .iter()
-                        .enumerate()
-                        .all(|(at, value)| *value == at as u64)
-                );
-            }
-            Ok(())
-        },
-        |_, address| {
-            let mut message = Message::new();
-            for number in 0..PIECES as u64 {
-                message.pack_safer(&number);
-            }
-            address.post(&mut message)?;
-            address.post(&mut message)?;
-            Ok(())
-        },
-    );
-}
-
-#[test]
-fn a_long_message_that_nobody_reads_holds_nobody_up() {
-    pair(
-        |_, inbox| {
-            let mut incoming = inbox.retrieve()?;
-            assert_eq!(incoming.unpack_express::<u32>()?, 1);
-            drop(incoming);
-            assert_eq!(inbox.receive::<u32>()?, 2);
-            Ok(())
-        },
-        |_, address| {
-            let mut message = Message::new();
-            let long = bytes(1, 1 << 20);
-            message.pack_safer(&1u32).pack_cheaper(&long[..]);
-            address.post(&mut message)?;
-            address.send(&2u32)?;
-            Ok(())
-        },
-    );
-}
-
-/// Lengths about the limits of the paths: eager messages, chunks, rounds of chunks.
-#[test]
-fn long_messages_of_a_sender_arrive_whatever_becomes_of_those_before_them() {
-    const LENGTHS: [usize; 9] = [
-        32_768,
-        32_769,
-        65_535,
-        65_536,
-        65_537,
-        131_073,
-        600_001,
-        1 << 20,
-        5_000_000,
-    ];
-    pair(
-        |_, inbox| {
-            for round in 0..4 {
-                for (number, len) in LENGTHS.into_iter().enumerate() {
-                    let mut incoming = inbox.retrieve()?;
-                    let expected = bytes(round + number, len);
-                    match (round + number) % 4 {
-                        0 => assert!(incoming.unpack_vec::<u8>()? == expected),
-                        1 => drop(incoming),
-                        2 => {
-                            let mut target = vec![0; len];
-                            incoming.unpack_cheaper(&mut target[..])?;
-                            incoming.finish()?;
-                            assert!(target == expected, "{round}, {len}");
-                        }
-                        _ => {
-                            // Once to be looked at, and once again.
-                            let first = incoming.unpack_vec::<u8>()?;
-                            incoming.reset()?;
-                            let mut again = incoming.detach()?;
-                            assert!(first == expected && again.unpack_vec::<u8>()? == expected);
-                        }
-                    }
-                }
-            }
-            Ok(())
-        },
-        |_, address| {
-            let mut sender = address.sender()?;
-            for round in 0..4 {
-                for (number, len) in LENGTHS.into_iter().enumerate() {
-                    let data = bytes(round + number, len);
-                    let mut message = Message::new();
-                    message.pack_cheaper(&data[..]);
-                    sender.post(&mut message)?;
-                }
-            }
-            Ok(())
-        },
-    );
-}
-
-#[test]
-fn long_messages_are_tried_without_waiting_for_their_receiver() {
-    pair(
-        |deck, inbox| {
-            let go = inbox_of(deck, "posted")?;
-            let _ = go.receive::<u8>()?;
-            assert_eq!(inbox.receive_vec::<u8>()?, bytes(3, 1 << 20));
-            Ok(())
-        },
-        |deck, address| {
-            let long = bytes(3, 1 << 20);
-            let mut message = Message::new();
-            message.pack_cheaper(&long[..]);
-            address.try_post(&mut message)?;
-            deck.fetch("posted")?.send(&0u8)?;
-            Ok(())
-        },
-    );
-}
-
-#[test]
-fn lent_pieces_of_every_length_are_read_from_a_buffer() {
-    let lengths = [0usize, 1, 1000, 8192, 100_000, 3 << 20];
-    pair(
-        |_, inbox| {
-            for _ in 0..3 {
-                let mut incoming = inbox.retrieve()?;
-                let mut before = [0u8; 5000];
-                incoming.unpack_cheaper(&mut before)?;
-                for (number, len) in lengths.into_iter().enumerate() {
-                    let lent = incoming.unpack_lent::<u8>()?;
-                    assert!(*lent == bytes(number, len)[..], "length {len}");
-                }
-                assert_eq!(incoming.unpack_express::<u16>()?, 99);
-                incoming.finish()?;
-                assert_eq!(before[..], bytes(7, 5000));
-            }
-            Ok(())
-        },
-        |deck, address| {
-            let mut sender = address.sender()?;
-            for _ in 0..3 {
-                let first = bytes(7, 5000);
-                let mut message = Message::new();
-                message.pack_cheaper(&first[..]);
-                for (number, len) in lengths.into_iter().enumerate() {
-                    let mut lent = deck.lend::<u8>(len)?;
-                    lent.copy_from_slice(&bytes(number, len));
-                    message.pack_lent(lent);
-                }
-                message.pack_safer(&99u16);
-                sender.post(&mut message)?;
-            }
-            Ok(())
-        },
-    );
-}
-
-#[test]
-fn a_message_in_hand_does_not_disturb_the_next_sender() {
-    pair(
-        |deck, inbox| {
-            let first = inbox.retrieve()?;
-            let go_on = deck.fetch("go on")?;
-            go_on.send(&1u8)?;
-            // The lane of the first sender ends while its message is in hand; the second one may use its line.
-            for number in 0..600u32 {
-                if number == 300 {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                assert_eq!(inbox.receive::<u32>()?, number);
-            }
-            let mut first = first;
-            assert_eq!(first.unpack_vec::<u8>()?, bytes(3, 1000));
-            drop(first);
-            for number in 600..1200u32 {
-                assert_eq!(inbox.receive::<u32>()?, number);
-            }
-            Ok(())
-        },
-        |deck, address| {
-            let told = inbox_of(deck, "go on")?;
-            let mut first = address.sender()?;
-            first.send(&bytes(3, 1000)[..])?;
-            told.receive::<u8>()?;
-            drop(first);
-            let mut second = address.sender()?;
-            for number in 0..1200u32 {
-                second.send(&number)?;
-            }
-            Ok(())
-        },
-    );
-}
+pub(crate) use {case, scenarios, suite, test};

@@ -4,19 +4,17 @@ use std::time::Duration;
 
 use mizzen::{BindError, FetchError};
 
-use super::{inbox_of, meet};
-use crate::run;
+use super::{Job, inbox_of, meet};
 
-#[test]
-fn a_name_of_one_mailbox_is_taken_for_another_of_the_same_process() {
-    run(2, |deck| {
+pub(crate) fn a_name_of_one_mailbox_is_taken_for_another_of_the_same_process(job: &Job<'_>) {
+    job.run(2, |deck| {
         if deck.rank() == 0 {
             let first = inbox_of(&deck, "inbox")?;
             deck.bind("inbox", &first)?;
             let second = deck.mailbox()?;
             let refused = deck.bind("inbox", &second);
             assert!(
-                matches!(refused, Err(BindError::Taken { owner, .. }) if owner == deck.rank()),
+                matches!(refused, Err(mizzen::Error::Bind(BindError::Taken { owner, .. })) if owner == deck.rank()),
                 "{refused:?}"
             );
             // It is not the second's name to be freed.
@@ -29,13 +27,11 @@ fn a_name_of_one_mailbox_is_taken_for_another_of_the_same_process() {
             deck.fetch("inbox")?.send(&7u64)?;
         }
         meet(&deck, "end")
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn a_name_of_a_dropped_or_unbound_mailbox_can_be_bound_again() {
-    run(2, |deck| {
+pub(crate) fn a_name_of_a_dropped_or_unbound_mailbox_can_be_bound_again(job: &Job<'_>) {
+    job.run(2, |deck| {
         if deck.rank() == 0 {
             drop(inbox_of(&deck, "inbox")?);
             let second = inbox_of(&deck, "inbox")?;
@@ -48,18 +44,16 @@ fn a_name_of_a_dropped_or_unbound_mailbox_can_be_bound_again() {
             deck.fetch("inbox")?.send(&7u64)?;
         }
         meet(&deck, "end")
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn a_misspelt_name_is_answered_with_names_like_it_that_are_known_here() {
-    run(2, |deck| {
+pub(crate) fn a_misspelt_name_is_answered_with_names_like_it_that_are_known_here(job: &Job<'_>) {
+    job.run(2, |deck| {
         let name = format!("answers of {}", deck.rank());
         let inbox = inbox_of(&deck, &name)?;
         let misspelt = format!("anwsers of {}", deck.rank());
         let error = deck.fetch_timeout(&misspelt, Duration::from_millis(50));
-        let Err(FetchError::Unbound { ref near, .. }) = error else {
+        let Err(mizzen::Error::Fetch(FetchError::Unbound { ref near, .. })) = error else {
             panic!("{error:?}")
         };
         assert!(near.contains(&name), "{near:?}");
@@ -72,6 +66,28 @@ fn a_misspelt_name_is_answered_with_names_like_it_that_are_known_here() {
         assert!(said.contains("knows no name like it"), "{said}");
         drop(inbox);
         meet(&deck, "end")
-    })
-    .unwrap();
+    });
+}
+
+pub(crate) fn fetch_waits_for_bind_and_tells_when_nobody_does(job: &Job<'_>) {
+    job.run(2, |deck| {
+        if deck.rank() == 0 {
+            // Late: meanwhile the other one waits for the name.
+            std::thread::sleep(Duration::from_millis(30));
+            let inbox = inbox_of(&deck, "late")?;
+            assert_eq!(inbox.receive::<u8>()?, 1);
+            assert_eq!(inbox.receive::<u8>()?, 2);
+        } else {
+            deck.fetch("late")?.send(&1u8)?;
+            let taken = deck.bind("late", &deck.mailbox()?).unwrap_err();
+            assert_eq!(
+                taken.to_string(),
+                "the name \"late\" is taken by a mailbox of rank 0; choose another name, or unbind it there"
+            );
+            deck.fetch("late")?.send(&2u8)?;
+            let error = deck.fetch_timeout("lait", Duration::from_millis(20)).unwrap_err();
+            assert!(error.to_string().starts_with("nobody bound the name \"lait\" within"), "{error}");
+        }
+        Ok(())
+    });
 }

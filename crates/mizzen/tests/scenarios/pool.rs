@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use crate::run;
+use super::Job;
 
 use mizzen::{Deck, PoolError};
 
@@ -24,9 +24,8 @@ fn at_root<T>(deck: &Deck, items: impl IntoIterator<Item = T>) -> Vec<T> {
     }
 }
 
-#[test]
-fn results_come_in_the_order_of_the_items() {
-    run(3, |deck| {
+pub(crate) fn results_come_in_the_order_of_the_items(job: &Job<'_>) {
+    job.run(3, |deck| {
         let results = deck.pool().map(at_root(&deck, 0..500u64), |x| {
             burn(Duration::from_micros(x % 7 * 20));
             x * x
@@ -34,13 +33,11 @@ fn results_come_in_the_order_of_the_items() {
         let expected = at_root(&deck, (0..500).map(|x| x * x));
         assert_eq!(results, expected);
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn every_rank_may_have_items_and_gets_their_results() {
-    run(3, |deck| {
+pub(crate) fn every_rank_may_have_items_and_gets_their_results(job: &Job<'_>) {
+    job.run(3, |deck| {
         let mine = deck.rank().0 * 1000;
         let results = deck.pool().map(mine..mine + 50, |x| {
             burn(Duration::from_micros(100));
@@ -49,13 +46,11 @@ fn every_rank_may_have_items_and_gets_their_results() {
         let expected = (mine..mine + 50).map(|x| x.to_string());
         assert!(results.into_iter().eq(expected));
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn others_help_the_one_that_has_all_the_work() {
-    run(2, |deck| {
+pub(crate) fn others_help_the_one_that_has_all_the_work(job: &Job<'_>) {
+    job.run(2, |deck| {
         let items = at_root(&deck, 0..200u32);
         let outcome = deck.pool().threads(1).map_reported(items, |x| {
             std::thread::sleep(Duration::from_millis(1));
@@ -71,13 +66,11 @@ fn others_help_the_one_that_has_all_the_work() {
             assert!(report.helped > 30, "{report}");
         }
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn maps_follow_each_other() {
-    run(3, |deck| {
+pub(crate) fn maps_follow_each_other(job: &Job<'_>) {
+    job.run(3, |deck| {
         for round in 0..20u32 {
             let results = deck.pool().map(at_root(&deck, 0..10), |x: u32| x + round)?;
             assert!(
@@ -88,13 +81,11 @@ fn maps_follow_each_other() {
             );
         }
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn a_panic_fails_the_map_of_its_owner_with_words() {
-    run(2, |deck| {
+pub(crate) fn a_panic_fails_the_map_of_its_owner_with_words(job: &Job<'_>) {
+    job.run(2, |deck| {
         let results = deck.pool().map(at_root(&deck, 0..100u32), |x| {
             std::thread::sleep(Duration::from_micros(200));
             assert!(x != 57, "not this one");
@@ -110,13 +101,11 @@ fn a_panic_fails_the_map_of_its_owner_with_words() {
         assert_eq!((*index, deck.rank().0), (57, 0));
         assert!(message.contains("not this one"));
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn a_map_is_ended_when_enough_is_known() {
-    run(2, |deck| {
+pub(crate) fn a_map_is_ended_when_enough_is_known(job: &Job<'_>) {
+    job.run(2, |deck| {
         let mut seen = HashSet::new();
         let report = deck.pool().for_each(
             at_root(&deck, 0..10_000u32),
@@ -138,13 +127,11 @@ fn a_map_is_ended_when_enough_is_known() {
             assert!(report.cancelled && seen.len() == 20, "{report}");
         }
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn a_process_may_come_late_and_leave_early() {
-    run(3, |deck| {
+pub(crate) fn a_process_may_come_late_and_leave_early(job: &Job<'_>) {
+    job.run(3, |deck| {
         if deck.rank() == 1 {
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -163,39 +150,32 @@ fn a_process_may_come_late_and_leave_early() {
             assert!(outcome.report.helped > 0, "{}", outcome.report);
         }
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn an_empty_map_returns() {
-    run(3, |deck| {
+pub(crate) fn an_empty_map_returns(job: &Job<'_>) {
+    job.run(3, |deck| {
         let nothing: Vec<u32> = deck.pool().map(Vec::new(), |x| x)?;
         assert!(nothing.is_empty());
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn the_function_may_borrow_what_surrounds_it() {
-    run(2, |deck| {
+pub(crate) fn the_function_may_borrow_what_surrounds_it(job: &Job<'_>) {
+    job.run(2, |deck| {
         let table: Vec<u32> = (0..50).map(|x| x * 3).collect();
         let results = deck.pool().map(at_root(&deck, 0..50usize), |x| table[x])?;
         if deck.rank() == 0 {
             assert_eq!(results, table);
         }
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn in_a_job_of_one_the_pool_is_the_threads_of_the_process() {
-    run(1, |deck| {
+pub(crate) fn in_a_job_of_one_the_pool_is_the_threads_of_the_process(job: &Job<'_>) {
+    job.run(1, |deck| {
         let results = deck.pool().threads(4).map(0..100u32, |x| x + 1)?;
         assert!(results.into_iter().eq(1..101));
         Ok(())
-    })
-    .unwrap();
+    });
 }

@@ -2,32 +2,32 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use super::meet;
-use crate::run;
+use super::{Job, meet, pair};
 
-use mizzen::{CallError, Deck, Error, Message, Result};
+use mizzen::{CallError, Deck, Message, Result};
 
 /// Rank 0 serves, rank 1 calls; both end together.
 fn serve_and_call<S>(
+    job: &Job<'_>,
     serve: impl Fn(&Deck) -> Result<S> + Sync,
     call: impl Fn(&Deck) -> Result<()> + Sync,
 ) {
-    run(2, |deck| {
+    job.run(2, |deck| {
         if deck.rank() == 0 {
             let _service = serve(&deck)?;
             return meet(&deck, "end");
         }
         call(&deck)?;
         meet(&deck, "end")
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn arguments_and_results_of_any_length_arrive() {
+pub(crate) fn arguments_and_results_of_any_length_arrive(job: &Job<'_>) {
     serve_and_call(
+        job,
         |deck| {
             deck.serve("reverse", |mut bytes: Vec<u8>| {
                 bytes.reverse();
@@ -60,13 +60,13 @@ fn arguments_and_results_of_any_length_arrive() {
     );
 }
 
-#[test]
-fn errors_of_the_function_arrive_with_their_type() {
+pub(crate) fn errors_of_the_function_arrive_with_their_type(job: &Job<'_>) {
     #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
     enum Refusal {
         Odd(u32),
     }
     serve_and_call(
+        job,
         |deck| {
             deck.serve("half", |x: u32| {
                 if x % 2 == 0 {
@@ -85,9 +85,9 @@ fn errors_of_the_function_arrive_with_their_type() {
     );
 }
 
-#[test]
-fn a_panic_costs_one_call_and_not_the_service() {
+pub(crate) fn a_panic_costs_one_call_and_not_the_service(job: &Job<'_>) {
     serve_and_call(
+        job,
         |deck| {
             deck.serve("fragile", |x: u32| {
                 assert!(x != 13, "thirteen is too much");
@@ -98,7 +98,7 @@ fn a_panic_costs_one_call_and_not_the_service() {
             let mut fragile = deck.client::<u32, u32>("fragile")?;
             let error = fragile.call(&13).unwrap_err();
             assert!(
-                matches!(&error, CallError::Panicked { message, .. } if message.contains("thirteen"))
+                matches!(error.service(), Some(CallError::Panicked { message, .. }) if message.contains("thirteen"))
             );
             assert!(error.to_string().contains("panicked at rank 0"));
             assert_eq!(fragile.call(&12)?, 12);
@@ -107,27 +107,33 @@ fn a_panic_costs_one_call_and_not_the_service() {
     );
 }
 
-#[test]
-fn wrong_types_are_refused_with_a_sentence() {
+pub(crate) fn wrong_types_are_refused_with_a_sentence(job: &Job<'_>) {
     serve_and_call(
+        job,
         |deck| deck.serve("long", |text: String| text.len() as u64),
         |deck| {
             let mut wrong = deck.client::<[u8; 3], u64>("long")?;
             let error = wrong.call(&[200, 1, 1]).unwrap_err();
-            assert!(matches!(error, CallError::Refused { .. }), "{error}");
+            assert!(
+                matches!(error.service(), Some(CallError::Refused { .. })),
+                "{error}"
+            );
             let mut wrong = deck.client::<str, String>("long")?;
             let error = wrong.call("abc").unwrap_err();
-            assert!(matches!(error, CallError::Answer { .. }), "{error}");
-            let error = deck.raw_client("long")?.call_message(&mut Message::new());
+            assert!(
+                matches!(error.service(), Some(CallError::Answer { .. })),
+                "{error}"
+            );
+            let error = deck.raw_client("long")?.call(&mut Message::new());
             assert!(error.is_err());
             Ok(())
         },
     );
 }
 
-#[test]
-fn many_calls_under_way_are_answered_each_with_its_own() {
+pub(crate) fn many_calls_under_way_are_answered_each_with_its_own(job: &Job<'_>) {
     serve_and_call(
+        job,
         |deck| deck.serve("square", |x: u64| x * x),
         |deck| {
             let mut square = deck.client::<u64, u64>("square")?;
@@ -143,9 +149,9 @@ fn many_calls_under_way_are_answered_each_with_its_own() {
     );
 }
 
-#[test]
-fn a_call_has_a_deadline_and_the_service_learns_that_nobody_waits() {
+pub(crate) fn a_call_has_a_deadline_and_the_service_learns_that_nobody_waits(job: &Job<'_>) {
     serve_and_call(
+        job,
         |deck| {
             let told = Arc::new(AtomicBool::new(false));
             let seen = Arc::clone(&told);
@@ -166,7 +172,10 @@ fn a_call_has_a_deadline_and_the_service_learns_that_nobody_waits() {
             let error = slow
                 .call_timeout(&true, Duration::from_millis(50))
                 .unwrap_err();
-            assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
+            assert!(
+                matches!(error.service(), Some(CallError::TimedOut { .. })),
+                "{error}"
+            );
             assert!(started.elapsed() < Duration::from_secs(3));
             let mut told = deck.client::<(), bool>("told")?;
             let patience = Instant::now();
@@ -182,8 +191,7 @@ fn a_call_has_a_deadline_and_the_service_learns_that_nobody_waits() {
     );
 }
 
-#[test]
-fn an_async_function_that_nobody_waits_for_ends_where_it_awaits() {
+pub(crate) fn an_async_function_that_nobody_waits_for_ends_where_it_awaits(job: &Job<'_>) {
     struct Ended(Arc<AtomicU32>);
     impl Drop for Ended {
         fn drop(&mut self) {
@@ -191,6 +199,7 @@ fn an_async_function_that_nobody_waits_for_ends_where_it_awaits() {
         }
     }
     serve_and_call(
+        job,
         |deck| {
             let ended = Arc::new(AtomicU32::new(0));
             let seen = Arc::clone(&ended);
@@ -222,9 +231,9 @@ fn an_async_function_that_nobody_waits_for_ends_where_it_awaits() {
     );
 }
 
-#[test]
-fn one_way_calls_are_carried_out_in_their_order() {
+pub(crate) fn one_way_calls_are_carried_out_in_their_order(job: &Job<'_>) {
     serve_and_call(
+        job,
         |deck| {
             let seen = std::sync::Mutex::new(Vec::new());
             deck.serve("note", move |x: u32| {
@@ -248,9 +257,9 @@ fn one_way_calls_are_carried_out_in_their_order() {
     );
 }
 
-#[test]
-fn a_body_of_unknown_size_goes_into_memory_that_the_function_makes() {
+pub(crate) fn a_body_of_unknown_size_goes_into_memory_that_the_function_makes(job: &Job<'_>) {
     serve_and_call(
+        job,
         |deck| {
             deck.serve_raw("sum", |request| {
                 let (mut incoming, reply) = request.open();
@@ -269,7 +278,7 @@ fn a_body_of_unknown_size_goes_into_memory_that_the_function_makes() {
                 let values: Vec<u64> = (0..count).collect();
                 let mut request = Message::new();
                 request.pack_safer(&count).pack_cheaper(&values[..]);
-                let mut answer = sum.call_message(&mut request)?;
+                let mut answer = sum.call(&mut request)?;
                 assert_eq!(answer.unpack_express::<u64>()?, values.iter().sum::<u64>());
                 let mut back = vec![0u64; count as usize];
                 answer.unpack_cheaper(&mut back[..])?;
@@ -281,10 +290,10 @@ fn a_body_of_unknown_size_goes_into_memory_that_the_function_makes() {
     );
 }
 
-#[test]
-fn answers_that_wait_for_their_turn_leave_room_for_others() {
+pub(crate) fn answers_that_wait_for_their_turn_leave_room_for_others(job: &Job<'_>) {
     const LEN: usize = 20_000;
     serve_and_call(
+        job,
         |deck| {
             deck.serve_raw("fill", |request| {
                 let (mut incoming, reply) = request.open();
@@ -296,10 +305,10 @@ fn answers_that_wait_for_their_turn_leave_room_for_others() {
             let mut fill = deck.raw_client("fill")?;
             // Together they are far longer than a lane, and the first is wanted last.
             let calls: Vec<_> = (0..100u64)
-                .map(|value| fill.start_message(Message::new().pack_safer(&value)))
+                .map(|value| fill.start(Message::new().pack_safer(&value)))
                 .collect::<Result<_, _>>()?;
             for (value, call) in calls.into_iter().enumerate().rev() {
-                let filled: Vec<u8> = fill.wait_message(call)?.unpack_vec()?;
+                let filled: Vec<u8> = fill.wait(call)?.unpack_vec()?;
                 assert_eq!(filled, [value as u8; LEN]);
             }
             Ok(())
@@ -307,26 +316,32 @@ fn answers_that_wait_for_their_turn_leave_room_for_others() {
     );
 }
 
-#[test]
-fn a_raw_request_that_is_dropped_is_answered_with_an_error() {
+pub(crate) fn a_raw_request_that_is_dropped_is_answered_with_an_error(job: &Job<'_>) {
     serve_and_call(
+        job,
         |deck| deck.serve_raw("silent", drop),
         |deck| {
             let mut silent = deck.raw_client("silent")?;
-            let error = silent.call_message(&mut Message::new()).unwrap_err();
-            assert!(matches!(error, CallError::Unanswered { .. }), "{error}");
+            let error = silent.call(&mut Message::new()).unwrap_err();
+            assert!(
+                matches!(error.service(), Some(CallError::Unanswered { .. })),
+                "{error}"
+            );
             Ok(())
         },
     );
 }
 
-#[test]
-fn a_service_that_ends_fails_its_calls_and_is_found_again() {
-    run(2, |deck| {
+pub(crate) fn a_service_that_ends_fails_its_calls_and_is_found_again(job: &Job<'_>) {
+    job.run(2, |deck| {
         if deck.rank() == 0 {
-            let service = deck.serve_async("here", |()| std::future::pending::<()>())?;
+            let (begin, begun) = sync_channel(1);
+            let service = deck.serve_async("here", move |()| {
+                begin.send(()).expect("somebody waits for it");
+                std::future::pending::<()>()
+            })?;
             meet(&deck, "first")?;
-            std::thread::sleep(Duration::from_millis(20));
+            begun.recv().expect("it is called");
             drop(service);
             meet(&deck, "again")?;
             let _service = deck.serve("here", |()| ())?;
@@ -335,40 +350,39 @@ fn a_service_that_ends_fails_its_calls_and_is_found_again() {
             meet(&deck, "first")?;
             let mut here = deck.client_at::<(), ()>(0, "here")?;
             let error = here.call(&()).unwrap_err();
-            assert!(matches!(error, CallError::Stopped { .. }), "{error}");
+            assert!(
+                matches!(error.service(), Some(CallError::Stopped { .. })),
+                "{error}"
+            );
             meet(&deck, "again")?;
             here.call(&())?;
             meet(&deck, "end")?;
         }
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn the_death_of_who_serves_fails_the_call() {
-    let outcome = run(2, |deck| {
+pub(crate) fn the_death_of_who_serves_fails_the_call(job: &Job<'_>) {
+    job.run_losing(0, 2, |deck| {
         if deck.rank() == 0 {
-            let _service = deck.serve_async("last", |()| std::future::pending::<()>())?;
-            let inbox = deck.mailbox()?;
-            deck.bind("called", &inbox)?;
-            inbox.receive::<u8>()?;
-            std::thread::sleep(Duration::from_millis(20));
-            return Err(Error::from(std::io::Error::other("dies")));
+            let (begin, begun) = sync_channel(1);
+            let service = deck.serve_async("last", move |()| {
+                begin.send(()).expect("somebody waits for it");
+                std::future::pending::<()>()
+            })?;
+            begun.recv().expect("it is called");
+            return job.die(service);
         }
         let mut last = deck.client::<(), ()>("last")?;
         let call = last.start(&())?;
-        deck.fetch("called")?.send(&1u8)?;
         let error = last.wait(call).unwrap_err();
         assert_eq!(error.lost(), Some(0.into()), "{error}");
         Ok(())
     });
-    assert!(outcome.is_err());
 }
 
-#[test]
-fn services_are_called_by_rank_by_address_and_anywhere() {
-    run(3, |deck| {
+pub(crate) fn services_are_called_by_rank_by_address_and_anywhere(job: &Job<'_>) {
+    job.run(3, |deck| {
         let rank = deck.rank().0;
         let service = (rank > 0)
             .then(|| deck.serve("who", move |()| rank))
@@ -389,13 +403,11 @@ fn services_are_called_by_rank_by_address_and_anywhere() {
         }
         meet(&deck, "end")?;
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn services_that_call_each_other_do_not_wait_for_ever() {
-    run(2, |deck| {
+pub(crate) fn services_that_call_each_other_do_not_wait_for_ever(job: &Job<'_>) {
+    job.run(2, |deck| {
         let rank = deck.rank().0;
         let inner = deck.clone();
         let _down = deck.serve("down", move |depth: u32| -> u32 {
@@ -411,49 +423,46 @@ fn services_that_call_each_other_do_not_wait_for_ever() {
         assert_eq!(down.call(&20)?, 20);
         meet(&deck, "end")?;
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn calls_are_awaited_in_tasks() {
+pub(crate) fn calls_are_awaited_in_tasks(job: &Job<'_>) {
     serve_and_call(
+        job,
         |deck| deck.serve_async("next", |x: u32| async move { x + 1 }),
         |deck| {
             let tasks: Vec<_> = (0..8u32)
                 .map(|task| {
                     let mut next = deck.client::<u32, u32>("next")?;
-                    Ok(deck.run_async(async move {
+                    Ok(deck.spawn_async(async move {
                         let mut x = task;
                         for _ in 0..100 {
                             x = next.call_async(&x).await?;
                         }
-                        Ok::<u32, CallError>(x)
+                        Ok::<u32, mizzen::Error>(x)
                     }))
                 })
                 .collect::<Result<_>>()?;
             for (number, task) in tasks.into_iter().enumerate() {
-                assert_eq!(task.join()?, number as u32 + 100);
+                assert_eq!(task.join()??, number as u32 + 100);
             }
             Ok(())
         },
     );
 }
 
-#[test]
-fn a_name_is_served_once_by_a_process() {
-    run(1, |deck| {
+pub(crate) fn a_name_is_served_once_by_a_process(job: &Job<'_>) {
+    job.run(1, |deck| {
         let _service = deck.serve("a", |()| ())?;
         let again = deck.serve("a", |()| ()).map(drop).unwrap_err();
         assert!(again.to_string().contains("is taken"), "{again}");
         Ok(())
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn one_way_calls_that_await_do_not_end_each_other() {
+pub(crate) fn one_way_calls_that_await_do_not_end_each_other(job: &Job<'_>) {
     serve_and_call(
+        job,
         |deck| {
             let ended = Arc::new(AtomicU32::new(0));
             let seen = Arc::clone(&ended);
@@ -495,5 +504,26 @@ fn one_way_calls_that_await_do_not_end_each_other() {
             }
             Ok(())
         },
+    );
+}
+
+pub(crate) fn a_call_to_a_rank_that_has_left_says_so_at_once(job: &Job<'_>) {
+    pair(
+        job,
+        |deck, inbox| {
+            inbox.depend_on(1);
+            assert_eq!(inbox.receive::<u8>()?, 7);
+            let left = inbox.retrieve().unwrap_err();
+            assert_eq!(left.lost(), Some(1.into()), "{left}");
+            let begun = Instant::now();
+            let outcome = deck.client_at::<(), ()>(1, "nothing")?.call(&());
+            let error = outcome.unwrap_err();
+            let gone = matches!(error.service(), Some(CallError::PeerGone { .. }));
+            assert!(gone, "{error}");
+            let in_vain = Deck::FETCH_TIMEOUT / 2;
+            assert!(begun.elapsed() < in_vain, "as long as for a name");
+            Ok(())
+        },
+        |_, address| address.send(&7u8),
     );
 }

@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use mizzen::Message;
 
-use super::{inbox_of, meet};
-use crate::run;
+use super::{Job, inbox_of, meet};
 
-#[test]
-fn the_longest_timeout_is_as_good_as_none() {
-    run(2, |deck| {
+pub(crate) fn the_longest_timeout_is_as_good_as_none(job: &Job<'_>) {
+    job.run(2, |deck| {
         if deck.rank() == 1 {
             let inbox = deck.fetch_timeout("inbox", Duration::MAX)?;
             let mut message = Message::new();
@@ -32,13 +30,11 @@ fn the_longest_timeout_is_as_good_as_none() {
             assert_eq!(next()?.unpack_express::<u64>()?, 1);
         }
         meet(&deck, "end")
-    })
-    .unwrap();
+    });
 }
 
-#[test]
-fn a_call_and_a_pool_may_take_the_longest_timeout() {
-    run(2, |deck| {
+pub(crate) fn a_call_and_a_pool_may_take_the_longest_timeout(job: &Job<'_>) {
+    job.run(2, |deck| {
         if deck.rank() == 0 {
             let _double = deck.serve("double", |x: u64| 2 * x)?;
             meet(&deck, "served")?;
@@ -46,7 +42,7 @@ fn a_call_and_a_pool_may_take_the_longest_timeout() {
         } else {
             meet(&deck, "served")?;
             let mut double = deck.client::<u64, u64>("double")?;
-            double.set_patience(Duration::MAX);
+            double.set_timeout(Duration::MAX);
             assert_eq!(double.call_timeout(&21, Duration::MAX)?, 42);
             meet(&deck, "called")?;
         }
@@ -54,6 +50,5 @@ fn a_call_and_a_pool_may_take_the_longest_timeout() {
         let squares = deck.pool().help_for(Duration::MAX).map(items, |x| x * x)?;
         assert_eq!(squares.len(), if deck.rank() == 0 { 50 } else { 0 });
         Ok(())
-    })
-    .unwrap();
+    });
 }

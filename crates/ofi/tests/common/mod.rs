@@ -2,6 +2,7 @@
 
 #[path = "../../../tcp/tests/common/mod.rs"]
 mod job;
+mod skip;
 
 use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -16,6 +17,7 @@ use mizzen_driver::{
 };
 use mizzen_ofi::{OfiDriver, OfiOptions};
 use mizzen_tcp::{Records, Security, TcpDriver, TcpOptions};
+pub(crate) use skip::skip;
 use socket2::{Domain, Socket, Type};
 
 /// A TCP driver that the test can still reach when it has been given away.
@@ -112,7 +114,7 @@ impl Loopback {
     pub(crate) fn new(provider: &'static str) -> Option<Self> {
         match mizzen_ofi::providers() {
             Err(why) => {
-                eprintln!("skipped: {why}");
+                skip(&why);
                 return None;
             }
             Ok(found)

@@ -2,13 +2,13 @@
 
 use super::{Death, MAX_LIST, Unreachable};
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The message goes on after its end.
+    /// The bytes end before the message does.
     #[error("the message is cut off")]
     Truncated,
-    /// There is more than the message.
+    /// There are bytes after the message.
     #[error("the message is followed by more")]
     TrailingBytes,
     /// A length or count exceeds its limit.
@@ -41,6 +41,10 @@ impl Writer<'_> {
     }
 
     pub(super) fn u32(&mut self, value: u32) {
+        self.raw(&value.to_le_bytes());
+    }
+
+    pub(super) fn u64(&mut self, value: u64) {
         self.raw(&value.to_le_bytes());
     }
 
@@ -133,6 +137,10 @@ impl Reader<'_> {
 
     pub(super) fn u32(&mut self) -> Result<u32, DecodeError> {
         Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, DecodeError> {
+        Ok(u64::from_le_bytes(self.array()?))
     }
 
     pub(super) fn u128(&mut self) -> Result<u128, DecodeError> {

@@ -3,7 +3,7 @@
 use super::codec::{Reader, Writer};
 use super::{
     Death, DecodeError, FRAME_HEADER, MAX_ERROR, MAX_FRAME, MAX_LOCATOR, MAX_OUTPUT, MAX_WAITING,
-    Start, TooLarge, Unreachable,
+    Progress, Start, TooLarge, Unreachable,
 };
 
 /// From the launcher to an agent.
@@ -254,6 +254,13 @@ pub enum FromAgent {
         /// What it said in [`Path`](super::FromProcess::Path).
         text: String,
     },
+    /// How far a map of a process is.
+    Progress {
+        /// Who: its life is the one that was started last.
+        rank: u32,
+        /// What it said in [`Progress`](super::FromProcess::Progress).
+        progress: Progress,
+    },
     /// A process wants to know when it is the last one. Answered by [`Last`](ToAgent::Last) when it is so.
     AskLast {
         /// Who.
@@ -355,6 +362,11 @@ impl FromAgent {
                 w.u8(11);
                 w.life(*rank, *incarnation)
             }
+            Self::Progress { rank, progress } => {
+                w.u8(12);
+                w.u32(*rank);
+                progress.encode(w)
+            }
         })
     }
 
@@ -418,6 +430,10 @@ impl FromAgent {
             11 => Ok(Self::AskLast {
                 rank: r.u32()?,
                 incarnation: r.u32()?,
+            }),
+            12 => Ok(Self::Progress {
+                rank: r.u32()?,
+                progress: Progress::decode(r)?,
             }),
             kind => Err(DecodeError::Kind(kind)),
         })

@@ -1,9 +1,9 @@
 //! How long and how many the parts of a message may be.
 
-/// The largest packet between process and agent: as many networks as a process may have, and change.
+/// The largest packet between process and agent: as many networks as a process may have, and some more.
 pub const MAX_PACKET: usize = 16 * 1024;
 
-/// The largest frame between launcher and agent: all that Linux takes as arguments and environment (6 MiB), and change.
+/// The largest frame between launcher and agent: all that Linux takes as arguments and environment (6 MiB), and some more.
 pub const MAX_FRAME: usize = 8 << 20;
 
 /// The longest host name (RFC 1035) or address to listen on.
@@ -35,6 +35,9 @@ pub const MAX_ERROR: usize = 16 * 1024;
 
 /// The longest text about a wait, in bytes: a sentence, with the name of what is waited for.
 pub const MAX_WAITING: usize = 512;
+
+/// The longest name of a map that is shown, in bytes: more would not leave room for the bar.
+pub const MAX_MAP_NAME: usize = 64;
 
 /// The most output in one frame.
 pub const MAX_OUTPUT: usize = 1 << 20;

@@ -10,7 +10,7 @@ pub struct Network {
     pub name: String,
     /// What carries it.
     pub carrier: Carrier,
-    /// Names of interfaces, or subnets, in order of preference; none: what others can reach.
+    /// Names of interfaces, or subnets, in order of preference; if there are none, whatever others can reach.
     pub interfaces: Vec<String>,
     /// Whether its records are in clear after the handshake.
     pub trusted: bool,
@@ -26,13 +26,13 @@ pub enum Carrier {
     },
     /// libfabric.
     Ofi {
-        /// Its provider; empty: libfabric's choice.
+        /// Its provider; if empty, libfabric chooses.
         provider: String,
     },
 }
 
 impl Network {
-    /// What a job without a file has: TCP, sealed, over whatever interfaces there are.
+    /// What a job without a file has: TCP, encrypted, over whatever interfaces there are.
     pub fn plain() -> Self {
         Self {
             name: "default".into(),

@@ -4,7 +4,7 @@ use super::codec::{Reader, Writer, check_hosts};
 use super::network::{Network, flag};
 use super::{
     Death, DecodeError, MAX_CERTIFICATE, MAX_CLUSTER, MAX_HOST, MAX_LOCATOR, MAX_PACKET,
-    MAX_PROCESSES, MAX_REQUEST, MAX_WAITING, TooLarge, Unreachable,
+    MAX_PROCESSES, MAX_REQUEST, MAX_WAITING, Progress, TooLarge, Unreachable,
 };
 
 /// From the agent to a process of its host.
@@ -15,7 +15,7 @@ pub enum ToProcess {
     /// You are connected to this process of your host: with two descriptors, a packet socket and its pidfd.
     ///
     /// Sent to both sides of an introduction, so it may come unasked. When two ask for each other at the same time one
-    /// introduction answers both. Asking again connects anew: a later `Peer` takes the place of the former.
+    /// introduction answers both. Asking again connects anew: a later `Peer` replaces the former.
     Peer {
         /// Who is at the other end.
         rank: u32,
@@ -171,8 +171,8 @@ pub enum FromProcess {
     },
     /// I am done with the job, and may go on without it. My end, when it comes with exit code 0, is nobody's loss.
     Leaving,
-    /// One of my calls waits for long. Tell the user; nothing else comes of it. Say it again while it lasts: the launcher
-    /// prints no more than a line of each process in ten seconds.
+    /// One of my calls has waited for long. Tell the user; nothing else comes of it. It is repeated while it lasts: the
+    /// launcher prints at most one line per process in ten seconds.
     Waiting {
         /// What follows "rank 0 on h1", without a full stop: "has waited 10 s for a message to one of its mailboxes". At
         /// most [`MAX_WAITING`] bytes. Control characters are printed as blanks.
@@ -183,6 +183,9 @@ pub enum FromProcess {
         /// What follows "rank 0 on h1", as in `Waiting`.
         text: String,
     },
+    /// How far a map of mine is. Tell the user; nothing else comes of it, and some of these may be lost. Said a few times a second
+    /// while it lasts, and once when it is over.
+    Progress(Progress),
     /// Tell me when I am the last process of the job. Answered by `Last` when it is so, which may be never.
     AskLast,
     /// Certify my key. Once in a life, and only in a job of several hosts: the agent closes the socket otherwise.
@@ -229,6 +232,10 @@ impl FromProcess {
                 w.u8(7);
                 Ok(())
             }
+            Self::Progress(progress) => {
+                w.u8(8);
+                progress.encode(w)
+            }
         })
     }
 
@@ -254,6 +261,7 @@ impl FromProcess {
                 request: r.bytes(MAX_REQUEST)?,
             }),
             7 => Ok(Self::AskLast),
+            8 => Ok(Self::Progress(Progress::decode(r)?)),
             kind => Err(DecodeError::Kind(kind)),
         })
     }

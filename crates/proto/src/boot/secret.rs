@@ -13,7 +13,7 @@ use zeroize::Zeroize;
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// Takes the bytes. A copy elsewhere is the caller's to wipe.
+    /// Takes the bytes. The caller must wipe other copies.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }

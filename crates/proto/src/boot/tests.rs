@@ -29,6 +29,26 @@ fn blob() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..40)
 }
 
+fn progress() -> impl Strategy<Value = Progress> {
+    let items = any::<(u64, u64, u64)>();
+    let rest = (any::<Option<u64>>(), 0..=MAX_PROCESSES, any::<[bool; 2]>());
+    ("\\PC{0,16}", any::<u32>(), items, rest).prop_map(
+        |(name, number, (a, b, per_1000_s), (left_ms, ranks_at_work, [works_itself, is_over]))| {
+            Progress {
+                name,
+                number,
+                done: a.min(b),
+                total: a.max(b),
+                per_1000_s,
+                left_ms,
+                ranks_at_work,
+                works_itself,
+                is_over,
+            }
+        },
+    )
+}
+
 fn boot() -> impl Strategy<Value = Boot> {
     let names = ("\\PC{0,60}", "\\PC{0,60}");
     let place = any::<[prop::sample::Index; 2]>();
@@ -129,6 +149,7 @@ fn from_process() -> impl Strategy<Value = FromProcess> {
         Just(FromProcess::Leaving),
         Just(FromProcess::AskLast),
         waiting().prop_map(|text| FromProcess::Waiting { text }),
+        progress().prop_map(FromProcess::Progress),
         blob().prop_map(|request| FromProcess::Certify { request }),
     ]
 }
@@ -193,6 +214,8 @@ fn from_agent() -> impl Strategy<Value = FromAgent> {
         any::<(u32, u32)>()
             .prop_map(|(rank, incarnation)| FromAgent::AskLast { rank, incarnation }),
         (any::<u32>(), waiting()).prop_map(|(rank, text)| FromAgent::Waiting { rank, text }),
+        (any::<u32>(), progress())
+            .prop_map(|(rank, progress)| FromAgent::Progress { rank, progress }),
         "\\PC{0,100}".prop_map(|text| FromAgent::Error { text }),
     ]
 }
@@ -500,6 +523,47 @@ fn identities_that_contradict_themselves_are_refused() {
             ToAgent::decode(&bytes[FRAME_HEADER..]),
             Err(DecodeError::Value)
         );
+    }
+}
+
+#[test]
+fn progress_that_contradicts_itself_is_refused() {
+    let wrong = [
+        Progress {
+            done: 11,
+            ..a_progress()
+        },
+        Progress {
+            ranks_at_work: MAX_PROCESSES + 1,
+            ..a_progress()
+        },
+    ];
+    for progress in wrong {
+        let mut bytes = Vec::new();
+        let packet = FromProcess::Progress(progress);
+        packet.encode(&mut bytes).unwrap();
+        assert_eq!(FromProcess::decode(&bytes), Err(DecodeError::Value));
+    }
+    let name = "x".repeat(MAX_MAP_NAME + 1);
+    let progress = Progress {
+        name,
+        ..a_progress()
+    };
+    let packet = FromProcess::Progress(progress);
+    assert_eq!(packet.encode(&mut Vec::new()), Err(TooLarge));
+}
+
+fn a_progress() -> Progress {
+    Progress {
+        name: "tiles".into(),
+        number: 0,
+        done: 5,
+        total: 10,
+        per_1000_s: 2500,
+        left_ms: Some(2000),
+        ranks_at_work: 2,
+        works_itself: true,
+        is_over: false,
     }
 }
 

@@ -119,7 +119,7 @@ pub enum Action<'a> {
         /// As in the ping.
         token: PingToken,
     },
-    /// The peer left in order: nothing more comes. Call [`Link::handle_lost`](super::Link::handle_lost) when its bodies are done.
+    /// The peer left: nothing more comes. Call [`Link::handle_lost`](super::Link::handle_lost) when its bodies are done.
     Left,
 }
 

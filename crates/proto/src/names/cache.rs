@@ -8,7 +8,7 @@ use crate::wire::{Keep, Name};
 
 /// What a process remembers of names that others hold.
 ///
-/// It may be wrong for as long as a forget is on its way: who posts to a remembered address must be ready
+/// It may be wrong for as long as a forget is on its way: whoever posts to a remembered address must be ready
 /// for the mailbox to be gone, call [`handle_address_gone`](Self::handle_address_gone) and fetch again.
 #[derive(Debug, Default)]
 pub struct NameCache {

@@ -188,7 +188,7 @@ impl Directory {
         self.reply(from, answer);
     }
 
-    /// `name` shall no longer mean `address` (docs/wire.md §7.5).
+    /// `name` no longer means `address` (docs/wire.md §7.5).
     pub fn handle_unbind(&mut self, name: Name<'_>, address: Address) {
         let bound = self.names.get(name.as_str());
         if matches!(bound, Some(State::Bound { address: now, .. }) if *now == address) {
@@ -283,7 +283,7 @@ impl Directory {
         self.replies.pop_front()
     }
 
-    /// All names that mean something, and what.
+    /// All names that are bound, and to what.
     pub fn bindings(&self) -> impl Iterator<Item = (&str, Address)> {
         self.names.iter().filter_map(|(name, state)| match state {
             State::Bound { address, .. } => Some((&**name, *address)),

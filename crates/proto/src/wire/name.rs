@@ -59,10 +59,10 @@ pub enum Keep {
 /// Why a holder did not do what it was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameRefusal {
-    /// It holds as many names as it may.
+    /// It has no room for another name.
     #[error("the name holder is full")]
     NamesFull,
-    /// As many fetches wait there as may.
+    /// It has no room for another fetch that waits.
     #[error("too many fetches wait at the name holder")]
     WaitersFull,
     /// The process to bind is gone, or has a later life.
@@ -79,7 +79,7 @@ pub enum NameFrame<'a> {
         request: RequestId,
         /// The name.
         name: Name<'a>,
-        /// What it shall mean.
+        /// What it is to mean.
         address: Address,
     },
     /// Let `name` no longer mean `address`; nothing happens if it does not. No answer.

@@ -1,5 +1,5 @@
-//! The floor of many short messages: a ring of 64-byte slots, each with its own control word; nothing is batched but the
-//! receiver's word that slots are free.
+//! The floor of many short messages: a ring of 64-byte slots, each with its own control word. Only the receiver's news that
+//! slots are free is batched.
 //!
 //! Whole lines are written and read, however short the message is.
 //!

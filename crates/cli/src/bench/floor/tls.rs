@@ -1,4 +1,4 @@
-//! The floor of an encrypted network: a bare TLS stream on a TCP connection, as the library offers it.
+//! The floor of an encrypted network: a bare TLS stream of the library on a TCP connection.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

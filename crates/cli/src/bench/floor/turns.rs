@@ -3,12 +3,12 @@
 //! | word of a direction | writer | reader | ordering |
 //! | --- | --- | --- | --- |
 //! | `ball`: the number of the round | sender | receiver | release / acquire |
-//! | `asleep`: 1 while the receiver sleeps or is about to | receiver | sender | fences: one of both sees the other's store |
+//! | `asleep`: 1 while the receiver sleeps or is about to | receiver | sender | fences: one of the two sees the other's store |
 //! | `bell`: changed by each wake-up, to sleep on | sender | receiver | ordered by the kernel |
 
 use std::sync::atomic::{Ordering, fence};
 
-use mizzen::wait::{Crowd, Patience, Step, spin};
+use mizzen::wait::{Contention, Patience, Step, spin};
 use mizzen_shm::futex;
 
 use crate::bench::layout::{TURNS, TURNS_EACH};
@@ -27,7 +27,7 @@ pub(crate) struct Turns {
     memory: Memory,
     mine: usize,
     theirs: usize,
-    crowd: Crowd,
+    contention: Contention,
 }
 
 impl Turns {
@@ -37,7 +37,7 @@ impl Turns {
             memory,
             mine: at + side * DIRECTION,
             theirs: at + (1 - side) * DIRECTION,
-            crowd: Crowd::default(),
+            contention: Contention::default(),
         }
     }
 
@@ -57,7 +57,7 @@ impl Turns {
     /// The next ball that is not `last`.
     pub(crate) fn receive(&self, last: u64) -> u64 {
         let word = self.memory.word(self.theirs + BALL);
-        let mut patience = Patience::until(None, &self.crowd);
+        let mut patience = Patience::until(None, &self.contention);
         loop {
             let ball = word.load(Ordering::Acquire);
             if ball != last {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use anyhow::Context;
-use mizzen::wait::{Crowd, Patience, Step, spin};
+use mizzen::wait::{Contention, Patience, Step, spin};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::bench::meeting::Meeting;
@@ -16,7 +16,7 @@ pub(crate) const NAME: &str = "bare TCP sockets, waiting as we do";
 /// One end of a pair.
 pub(crate) struct Wire {
     stream: TcpStream,
-    crowd: Crowd,
+    contention: Contention,
 }
 
 impl Wire {
@@ -33,7 +33,7 @@ impl Wire {
             stream.set_nonblocking(true)?;
             wires.push(Self {
                 stream,
-                crowd: Crowd::default(),
+                contention: Contention::default(),
             });
         }
         Ok(wires)
@@ -53,7 +53,7 @@ impl Wire {
 
     pub(crate) fn receive(&self) -> anyhow::Result<u64> {
         let mut ball = [0; 8];
-        let mut patience = Patience::until(None, &self.crowd);
+        let mut patience = Patience::until(None, &self.contention);
         loop {
             match (&self.stream).read_exact(&mut ball) {
                 Ok(()) => return Ok(u64::from_le_bytes(ball)),

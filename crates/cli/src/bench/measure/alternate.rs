@@ -1,4 +1,4 @@
-//! Runs that alternate between the floor and ours, so that what the machine does meanwhile happens to both.
+//! Runs that alternate between the floor and Mizzen, so that whatever disturbs the machine disturbs both.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! The time from sending a message to its arrival at a receiver that slept.
 //!
-//! Here the second side sends, so that the first, who tells the results, is the sleeper. Both read the same clock: the time of
+//! Here the second side sends, so that the first, which reports the results, is the sleeper. Both read the same clock: the time of
 //! sending travels in the message.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What a measurement hands over.
+//! What a measurement returns.
 
 use crate::bench::figures::{Figures, Runs};
 

@@ -29,7 +29,10 @@ pub(crate) fn measure(side: &mut Side) -> anyhow::Result<Found> {
         })?;
         let ours = worst_share(side, || {
             let outcome = inbox.retrieve_timeout(RUN);
-            let silent = matches!(outcome, Err(RetrieveError::TimedOut { .. }));
+            let silent = matches!(
+                outcome,
+                Err(mizzen::Error::Retrieve(RetrieveError::TimedOut { .. }))
+            );
             ensure!(silent, "nobody sends, but there is {outcome:?}");
             Ok(())
         })?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use mizzen::{Call, Client, Deck, Mailbox, MailboxRef, Message, Request, Service};
+use mizzen::{Call, Client, Deck, Mailbox, MailboxRef, Message, RawClient, Request, Service};
 
 use crate::bench::carrier::Carrier;
 
@@ -173,7 +173,7 @@ impl Caller for Empty {
 
 /// Calls with a body whose size is in the message: into memory that the service makes, and back into the caller's.
 pub(crate) struct Bodies {
-    client: Client<(), ()>,
+    client: RawClient,
     body: Vec<u8>,
 }
 
@@ -217,7 +217,7 @@ impl Caller for Bodies {
         let size = self.body.len() as u64;
         let mut request = Message::new();
         request.pack_cheaper(&size).pack_cheaper(&self.body[..]);
-        let mut answer = self.client.call_message(&mut request)?;
+        let mut answer = self.client.call(&mut request)?;
         drop(request);
         answer.unpack_cheaper(&mut self.body[..])?;
         answer.finish()?;

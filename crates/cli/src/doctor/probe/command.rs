@@ -1,4 +1,4 @@
-//! Other commands, with an end to our patience and to what they may say.
+//! Other commands, with limits on how long they may take and how much they may say.
 
 use std::io::Read;
 use std::os::fd::AsFd;

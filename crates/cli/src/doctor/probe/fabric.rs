@@ -1,6 +1,6 @@
 //! libfabric, which reaches fast networks: whether it is there, which version, which providers.
 //!
-//! The file is about unsafety in so far as it loads a library and calls it.
+//! This file has unsafe code because it loads a library and calls it.
 #![allow(unsafe_code)]
 
 use std::process::Command;

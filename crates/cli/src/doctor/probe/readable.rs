@@ -1,7 +1,7 @@
 //! Reading the memory of another process, tried on a child that wants to be read.
 //!
 //! The child is this command again (`doctor-readable`): it says where its bytes are, and which, and waits until it is let go.
-//! The file is about unsafety in so far as `process_vm_readv` writes where it is told to.
+//! This file has unsafe code because `process_vm_readv` writes where it is told to.
 #![allow(unsafe_code)]
 
 use std::io::{Read, Write};

@@ -15,7 +15,7 @@ const ROUNDS: u32 = 150;
 const LONG: usize = 150 << 10;
 
 /// One post of each kind; the thread that posts it does so until it is refused.
-type Post = fn(&Deck, &MailboxRef) -> Result<(), PostError>;
+type Post = fn(&Deck, &MailboxRef) -> crate::error::Result<()>;
 
 const POSTS: [Post; 6] = [
     |_, to| to.send(&7u64),
@@ -63,7 +63,10 @@ fn post_until_the_end(deck: &Deck, to: ProcessId, after: u32, how: Departure) {
         deck.process.end_link(&link, how);
         for poster in posters {
             let error = poster.join().unwrap();
-            assert!(matches!(error, PostError::PeerGone(_)), "{error}");
+            assert!(
+                matches!(error, crate::error::Error::Post(PostError::PeerGone(_))),
+                "{error}"
+            );
         }
     });
 }

@@ -28,7 +28,7 @@ fn a_new_life_is_reached_while_the_link_to_the_old_one_stands() {
         assert_eq!(path.peer(), after.id);
     });
     assert!(
-        !old_link.is_ended(),
+        !old_link.fate.is_ended(),
         "nobody said that the old life is over"
     );
 }

@@ -27,7 +27,7 @@ fn after_misbehaviour_the_link_is_cleaned_its_users_are_told_and_others_are_serv
         .unwrap();
     silent.send(&vec![7u8; LONG][..]).unwrap();
     std::thread::scope(|threads| {
-        let until_refused = |mut post: Box<dyn FnMut() -> Result<(), PostError> + Send>| {
+        let until_refused = |mut post: Box<dyn FnMut() -> crate::error::Result<()> + Send>| {
             threads.spawn(move || {
                 loop {
                     if let Err(error) = post() {
@@ -44,21 +44,27 @@ fn after_misbehaviour_the_link_is_cleaned_its_users_are_told_and_others_are_serv
         ];
         served.send(&0u8).unwrap();
         let gone = eventually("the news", || match inbox.try_retrieve() {
-            Err(RetrieveError::PeerGone(gone)) => Some(gone),
+            Err(crate::error::Error::Retrieve(RetrieveError::PeerGone(gone))) => Some(gone),
             Ok(None) => None,
             other => panic!("{other:?}"),
         });
         assert_eq!((gone.process(), gone.how()), (it.id, Departure::Misbehaved));
         for poster in waiting {
             let error = poster.join().unwrap();
-            assert!(matches!(error, PostError::PeerGone(_)), "{error}");
+            assert!(
+                matches!(error, crate::error::Error::Post(PostError::PeerGone(_))),
+                "{error}"
+            );
         }
     });
-    assert!(matches!(silent.send(&0u8), Err(PostError::PeerGone(_))));
+    assert!(matches!(
+        silent.send(&0u8),
+        Err(crate::error::Error::Post(PostError::PeerGone(_)))
+    ));
     let links = deck.process.links.all().1;
     assert!(links.iter().all(|other| !Arc::ptr_eq(other, &link)));
-    assert!(link.streams.lock().unwrap().is_empty());
-    assert!(link.sleepers().is_empty());
+    assert!(link.borrower.is_idle());
+    assert!(!link.has_behind());
 
     let theirs = other.mailbox().unwrap();
     mailbox_at(&deck, third.id, 0).send(&5u8).unwrap();
@@ -106,7 +112,7 @@ fn what_a_process_that_left_never_gave_back_is_free_when_it_has_ended() {
     let link = link_to(&deck, it.id);
     let lent = deck.lend::<u8>(4096).unwrap();
     mailbox_at(&deck, it.id, 0).post_lent(&0u8, lent).unwrap();
-    eventually("it leaves", || link.is_ended().then_some(()));
+    eventually("it leaves", || link.fate.is_ended().then_some(()));
     assert_ne!(deck.process.links.arena.in_use(), 0, "it may still read it");
     process.kill();
     eventually("what it held is free when it is dead", || {

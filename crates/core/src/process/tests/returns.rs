@@ -3,8 +3,6 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use zerocopy::FromBytes;
-
 use super::{life, link, place};
 use crate::error::PostError;
 use crate::link::MemoryLink;
@@ -29,8 +27,10 @@ fn linked() -> (Arc<Process>, Arc<Process>, Arc<MemoryLink>) {
 
 /// Receives a message, reads it, and gives its memory back.
 fn give_back(link: &MemoryLink, ticket: &[u8]) {
-    let ticket = LoanTicket::read_from_bytes(ticket).unwrap();
-    link.their_returns.give_back(ticket.number, ticket.loan);
+    let ticket = LoanTicket::from_bytes(ticket.try_into().unwrap());
+    link.borrower
+        .returns()
+        .give_back(ticket.number, ticket.loan);
 }
 
 #[test]
@@ -50,10 +50,12 @@ fn a_block_that_comes_back_before_its_sender_noted_the_post_is_freed_once() {
         }
         let lent = process.links.lend::<u8>(&*process, 4096, soon()).unwrap();
         let ticket = link.show(&process.links.arena, &lent).unwrap();
-        link.their_returns.give_back(ticket.number, ticket.loan);
+        link.borrower
+            .returns()
+            .give_back(ticket.number, ticket.loan);
         link.give(&process.links.arena, lent.into_bytes());
     }
-    link.close_streams();
+    link.borrower.trim();
     assert_eq!(process.links.arena.in_use(), 0);
 }
 
@@ -68,7 +70,7 @@ fn a_post_that_is_refused_frees_its_block() {
         let posted = link.post_long(&*process, &message, until, |_, _| Err(busy()));
         assert!(matches!(posted, Err(PostError::Busy { .. })), "{posted:?}");
     }
-    link.close_streams();
+    link.borrower.trim();
     assert_eq!(process.links.arena.in_use(), 0);
 }
 
@@ -95,7 +97,7 @@ fn blocks_that_a_fast_reader_gives_back_are_neither_lost_nor_used_twice() {
                 assert_eq!(inbox.receive::<u64>()?, number);
             }
             for link in deck.process.links.all().1 {
-                link.close_streams();
+                link.borrower.trim();
             }
             assert_eq!(deck.process.links.arena.in_use(), 0);
         } else {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use super::{life, link, place};
 use crate::error::{Departure, PostError};
-use crate::fuzzing::{Place, Victim};
+use crate::fuzzing::{SharedMemory, Victim};
 use crate::message::{Mark, Single};
 use crate::progress::Progress as _;
 use crate::rank::MailboxId;
@@ -51,7 +51,7 @@ fn a_short_slot_without_an_address_on_a_shared_lane_costs_the_peer_its_link() {
 fn a_mailbox_outlives_short_slots_of_every_length_on_a_shared_lane() {
     for len in 0..=255 {
         let victim = Victim::new();
-        victim.write(Place::SharedLane, CONTROL, &short_slot(len));
+        victim.write(SharedMemory::SharedLane, CONTROL, &short_slot(len));
         for _ in 0..3 {
             let _ = victim.next();
         }

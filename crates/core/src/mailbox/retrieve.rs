@@ -1,0 +1,252 @@
+//! Retrieving with a thread that waits, and without waiting.
+
+use std::time::{Duration, Instant};
+
+use mizzen_lane::SHORT_MAX;
+
+use super::look::{Outcome, Reach, Taken};
+use super::state::Mailbox;
+use super::waiting::Wait;
+use crate::error::{Error, RetrieveError, UnpackError};
+use crate::incoming::Incoming;
+use crate::memory::{Borrowed, LoanTicket};
+use crate::message::{Flags, Mark};
+use crate::plain::Plain;
+use crate::rank::ProcessId;
+use crate::wait::{deadline_in, spin};
+
+/// A message taken out of a mailbox for the runtime's own use.
+pub enum Next {
+    /// A short one of a single piece: so many bytes of the slot.
+    Short {
+        /// How many.
+        len: usize,
+        /// Who sent it.
+        source: ProcessId,
+    },
+    /// Any other.
+    Other(Taken),
+}
+
+impl Mailbox {
+    /// Waits for the next message.
+    ///
+    /// # Errors
+    ///
+    /// [`RetrieveError::PeerGone`] once for each process that had sent here and died, or on which this mailbox
+    /// [depends](Self::depend_on) and which died or left; everything it sent before has been retrieved then.
+    /// [`RetrieveError::NobodyLeft`] if it is certain that nobody can send anything any more.
+    pub fn retrieve<'m>(&self) -> Result<Incoming<'m>, Error> {
+        Ok(self.retrieve_until(None)?)
+    }
+
+    /// The next message, if there is one now.
+    ///
+    /// # Errors
+    ///
+    /// As [`retrieve`](Self::retrieve).
+    pub fn try_retrieve<'m>(&self) -> Result<Option<Incoming<'m>>, Error> {
+        while let Some(taken) = self.poll(Reach::All) {
+            if let Some(outcome) = self.open_whole(taken?) {
+                return Ok(Some(outcome?));
+            }
+        }
+        self.arm();
+        Ok(None)
+    }
+
+    /// Waits for the next message until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// [`RetrieveError::TimedOut`] when it has passed; otherwise as [`retrieve`](Self::retrieve).
+    pub fn retrieve_deadline<'m>(&self, deadline: Instant) -> Result<Incoming<'m>, Error> {
+        Ok(self.retrieve_until(Some(deadline))?)
+    }
+
+    /// Waits for the next message for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`retrieve_deadline`](Self::retrieve_deadline).
+    pub fn retrieve_timeout<'m>(&self, timeout: Duration) -> Result<Incoming<'m>, Error> {
+        Ok(self.retrieve_until(deadline_in(timeout))?)
+    }
+
+    /// Waits for a message that is one plain value: what [`send`](crate::MailboxRef::send) sends. A serde value is received with
+    /// [`receive_value`](Self::receive_value); neither is accepted as the other.
+    ///
+    /// In debug builds, numbers and slices and arrays of them also know their type: a `u64` is not received as an `f64`, while
+    /// signs do not matter. Bytes (`u8`) and the program's own types match everything of their length, as everything does in
+    /// release builds.
+    ///
+    /// ```
+    /// use mizzen::{Error, UnpackError};
+    /// mizzen::local(1, |deck| {
+    ///     let inbox = deck.mailbox()?;
+    ///     inbox.address().send(&7u64)?;
+    ///     let mistaken = inbox.receive_value::<String>();
+    ///     assert!(matches!(mistaken, Err(Error::Unpack(UnpackError::NotAValue))));
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`retrieve`](Self::retrieve), or if the message is something else.
+    #[inline]
+    pub fn receive<T: Plain>(&self) -> Result<T, Error> {
+        // Filled in place: a value that moves just after it was written word by word waits for those writes.
+        let mut value = T::new_zeroed();
+        let flags = Mark::of::<T>().single();
+        if self.take_hot(flags, value.as_mut_bytes()) {
+            return Ok(value);
+        }
+        match self.take_as(flags, value.as_mut_bytes())? {
+            None => Ok(value),
+            Some(taken) => self.open(taken)?.unpack_express(),
+        }
+    }
+
+    /// Waits for a message that is any number of plain values.
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive).
+    pub fn receive_vec<T: Plain>(&self) -> Result<Vec<T>, Error> {
+        self.retrieve()?.unpack_vec()
+    }
+
+    /// Waits for a message that is one serde value.
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive).
+    pub fn receive_value<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
+        self.retrieve()?.unpack_value()
+    }
+
+    /// Waits for a message of a header and a lent buffer, which is read in place and given back when dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive).
+    pub fn receive_lent<H: Plain, T: Plain>(&self) -> Result<(H, Borrowed<T>), Error> {
+        const TICKET: usize = LoanTicket::BYTES;
+        let mut slot = [0; SHORT_MAX];
+        let len = TICKET + size_of::<H>();
+        let taken = if len <= slot.len() {
+            self.take_as(Flags::HANDED, &mut slot[..len])?
+        } else {
+            Some(self.wait_until(None)?)
+        };
+        if let Some(taken) = taken {
+            let mut incoming = self.open(taken)?;
+            return Ok((incoming.unpack_express()?, incoming.unpack_lent()?));
+        }
+        let header = H::read_from_bytes(&slot[TICKET..len]);
+        let (Some(ticket), Ok(header)) = (slot.first_chunk(), header) else {
+            return Err(UnpackError::Malformed.into());
+        };
+        let loan = self.places.borrow(LoanTicket::from_bytes(ticket))?;
+        Ok((header, Borrowed::new(loan)?))
+    }
+
+    fn retrieve_until<'m>(&self, deadline: Option<Instant>) -> Result<Incoming<'m>, RetrieveError> {
+        loop {
+            let taken = self.wait_until(deadline)?;
+            if let Some(outcome) = self.open_whole(taken) {
+                return outcome;
+            }
+        }
+    }
+
+    fn wait_until(&self, deadline: Option<Instant>) -> Outcome {
+        let mut wait = Wait::new(self, deadline);
+        wait.for_anybody = deadline.is_none();
+        let mut looks = wait.first_looks();
+        loop {
+            spin(looks, || self.places.is_hot_ready(&self.core));
+            if let Some(outcome) = self.poll(wait.reach) {
+                wait.note_found();
+                return outcome;
+            }
+            looks = wait.patience.quick_looks();
+            wait.step()?;
+        }
+    }
+
+    /// Waits for the next message. If it is a short one with these flags and of just that length, at the place of the last
+    /// ones, it goes straight into `target`; otherwise it is returned.
+    #[inline]
+    fn take_as(&self, flags: Flags, target: &mut [u8]) -> Result<Option<Taken>, RetrieveError> {
+        let (process, core) = (&self.process, &self.core);
+        let mut wait = Wait::new(self, None);
+        wait.for_anybody = true;
+        let mut taken = self.places.end_turn(process, core, wait.reach);
+        let mut looks = wait.first_looks();
+        loop {
+            if let Some(taken) = taken {
+                return taken.map(Some);
+            }
+            if self.places.take_hot(core, flags, target, looks) {
+                return Ok(None);
+            }
+            taken = self.poll(wait.reach);
+            looks = wait.patience.quick_looks();
+            if taken.is_none() {
+                wait.step()?;
+            } else {
+                wait.note_found();
+            }
+        }
+    }
+
+    /// The same without waiting, and only at that place.
+    #[inline(always)]
+    fn take_hot(&self, flags: Flags, target: &mut [u8]) -> bool {
+        self.places.take_hot(&self.core, flags, target, 0)
+    }
+
+    /// Waits for the next message, which stays unopened. A short one of a single piece, from where the last ones came, is put into
+    /// `slot` instead: nothing of it is moved again.
+    ///
+    /// # Errors
+    ///
+    /// As [`retrieve_deadline`](Self::retrieve_deadline).
+    #[inline]
+    pub fn take(
+        &self,
+        deadline: Option<Instant>,
+        slot: &mut [u8; SHORT_MAX],
+    ) -> Result<Next, RetrieveError> {
+        let mut wait = Wait::new(self, deadline);
+        let reach = wait.reach;
+        let mut taken = self.places.end_turn(&self.process, &self.core, reach);
+        let mut looks = wait.first_looks();
+        loop {
+            if let Some(taken) = taken {
+                return taken.map(Next::Other);
+            }
+            if let Some((len, source)) = self.places.take_hot_short(Flags::SINGLE, slot, looks) {
+                return Ok(Next::Short { len, source });
+            }
+            taken = self.poll(wait.reach);
+            looks = wait.patience.quick_looks();
+            if taken.is_none() {
+                wait.step()?;
+            } else {
+                wait.note_found();
+            }
+        }
+    }
+
+    /// The same without waiting: one look at some of the places.
+    #[inline]
+    pub fn try_take(&self, slot: &mut [u8; SHORT_MAX]) -> Option<Result<Next, RetrieveError>> {
+        if let Some((len, source)) = self.places.take_hot_short(Flags::SINGLE, slot, 0) {
+            return Some(Ok(Next::Short { len, source }));
+        }
+        Some(self.poll(Reach::Some)?.map(Next::Other))
+    }
+}
