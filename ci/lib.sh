@@ -5,9 +5,12 @@ export RUST_BACKTRACE=0
 bin=target/release
 mizzen=$bin/mizzen
 
+# What is built is always of all these: with fewer packages cargo chooses other features, and builds what they share once more.
+packages=(-p mizzen-cli -p mizzen -p mizzen-checks -p mizzen-examples)
+
 # Builds the launcher, the examples and the check programs.
 build() {
-  cargo build --release --quiet -p mizzen-cli -p mizzen -p mizzen-checks -p mizzen-examples --bins --examples
+  cargo build --release --quiet "${packages[@]}" --bins --examples
 }
 
 # A folder that is gone when the script ends.

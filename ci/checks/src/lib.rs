@@ -1,5 +1,6 @@
 //! What the check programs share: checksums, memory.
 
+pub mod allocated;
 mod mapped;
 
 pub use mapped::Mapped;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use fastrand::Rng;
-use mizzen::{Deck, Incoming, MailboxRef, Message, PostError, Sender};
+use mizzen::{Deck, Incoming, MailboxRef, Message, Sender};
 use mizzen_checks::{checksum, peak_memory_mib};
 
 /// Random bytes that payloads are cut from.
@@ -116,7 +116,7 @@ enum Way {
 }
 
 impl Way {
-    fn post(&mut self, message: &mut Message<'_>) -> Result<(), PostError> {
+    fn post(&mut self, message: &mut Message<'_>) -> mizzen::Result<()> {
         match self {
             Self::Lane(sender) => sender.post(message),
             Self::Post(address) => address.post(message),
@@ -195,7 +195,12 @@ fn receive(deck: &Deck, pool: &[u8], senders: u64, each: u64) -> anyhow::Result<
     }
     let extra = inbox.retrieve_timeout(std::time::Duration::from_millis(200));
     ensure!(
-        matches!(extra, Err(mizzen::RetrieveError::TimedOut { .. })),
+        matches!(
+            extra,
+            Err(mizzen::Error::Retrieve(
+                mizzen::RetrieveError::TimedOut { .. }
+            ))
+        ),
         "a message too many came: {extra:?}"
     );
     let seconds = started.elapsed().as_secs_f64() - 0.2;

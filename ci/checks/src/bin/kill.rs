@@ -197,7 +197,7 @@ fn echo(deck: &Deck, inbox: &Mailbox, state: &AtomicU64) -> anyhow::Result<()> {
 fn judge(deck: &Deck, lives: u32, counts: &Counts, path: Path) -> anyhow::Result<()> {
     let inbox = deck.mailbox()?;
     deck.bind("judge", &inbox)?;
-    inbox.depend_on(1.into());
+    inbox.depend_on(1);
     let echo_inbox = deck.mailbox()?;
     deck.bind("echo", &echo_inbox)?;
     let state = AtomicU64::new(0);
@@ -269,7 +269,7 @@ fn judge_lives(inbox: &Mailbox, lives: u32, counts: &Counts, path: Path) -> anyh
 fn greet(inbox: &Mailbox) -> anyhow::Result<Option<(u32, Pid, MailboxRef)>> {
     let mut incoming = match inbox.retrieve_timeout(Duration::from_secs(20)) {
         Ok(incoming) => incoming,
-        Err(RetrieveError::PeerGone(_)) => return Ok(None),
+        Err(Error::Retrieve(RetrieveError::PeerGone(_))) => return Ok(None),
         Err(error) => bail!("no new life of rank 1 came: {error}"),
     };
     let [mark, life, pid] = incoming.unpack_express::<[u64; 3]>()?;
@@ -333,8 +333,8 @@ fn judge_life(
                     );
                     next[stream] += 1;
                 }
-                Err(RetrieveError::PeerGone(gone)) => break gone,
-                Err(RetrieveError::TimedOut { .. }) if !killed => (),
+                Err(Error::Retrieve(RetrieveError::PeerGone(gone))) => break gone,
+                Err(Error::Retrieve(RetrieveError::TimedOut { .. })) if !killed => (),
                 Err(error) => bail!("the death was not reported: {error}"),
             }
         };
@@ -369,8 +369,8 @@ fn judge_life(
 
 /// Sends to rank 1 until that fails: who is gone, and when we knew.
 fn push(address: &MailboxRef) -> (Option<Gone>, Instant) {
-    let gone = |error: &PostError| match error {
-        PostError::PeerGone(gone) => Some(*gone),
+    let gone = |error: &Error| match error {
+        Error::Post(PostError::PeerGone(gone)) => Some(*gone),
         _ => None,
     };
     let mut sender = match address.sender() {
@@ -379,7 +379,7 @@ fn push(address: &MailboxRef) -> (Option<Gone>, Instant) {
     };
     for number in 1u64.. {
         if let Err(error) = sender.send(&number) {
-            if !matches!(error, PostError::Closed { .. }) {
+            if !matches!(error, Error::Post(PostError::Closed { .. })) {
                 return (gone(&error), Instant::now());
             }
             // A life that ends in order closes its mailbox before it dies.
@@ -404,7 +404,7 @@ fn read(mut incoming: Incoming<'_>) -> anyhow::Result<(usize, u64)> {
     ensure!(stream < 2, "stream {stream}");
     let payload = match incoming.unpack_lent::<u8>() {
         Ok(lent) => lent.to_vec(),
-        Err(_) => incoming.unpack_vec::<u8>().map_err(Error::from)?,
+        Err(_) => incoming.unpack_vec::<u8>()?,
     };
     ensure!(
         sum == checksum(&payload, number),

@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
-use mizzen::Deck;
+use anyhow::{Context, bail, ensure};
+use mizzen::{Deck, Rank};
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -72,6 +72,11 @@ fn main() -> anyhow::Result<()> {
         ideal.as_secs_f64() / took.as_secs_f64()
     );
     ensure!(missing == 0 && twice == 0, "not every result came once");
+    let idle = (0..deck.size()).find(|rank| !report.by_rank.contains_key(&Rank(*rank)));
+    // Those who are killed or late may have had nothing of it.
+    if let Some(rank) = idle.filter(|_| !lose) {
+        bail!("rank {rank} ran none of the items");
+    }
     if lose {
         ensure!(
             !report.lost.is_empty(),

@@ -7,13 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use mizzen::{Deck, Error};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Not in step with the system's time slices.
 const PAUSE: Duration = Duration::from_micros(2300);
 const IDLE: Duration = Duration::from_secs(5);
+/// What half and nine tenths of the messages must not take, in microseconds. A quiet machine needs some tens; a busy one has
+/// to give the task a core within a few time slices.
+const MEDIAN_US: f64 = 5_000.0;
+const P90_US: f64 = 50_000.0;
+/// What a process with nothing to do may use, in percent of a core: far more than it does, far less than one that looks all
+/// the time.
+const IDLE_PERCENT: f64 = 2.0;
 
 fn main() -> anyhow::Result<()> {
     let what = std::env::args().nth(1).unwrap_or("2000".into());
@@ -35,7 +42,7 @@ fn main() -> anyhow::Result<()> {
     deck.bind("waiting", &inbox)?;
     let stop = Arc::new(AtomicBool::new(false));
     let workers = std::thread::available_parallelism()?.get();
-    let waiting = deck.run(move || -> Result<Vec<u64>, Error> {
+    let waiting = deck.spawn(move || -> Result<Vec<u64>, Error> {
         let times = (0..messages).map(|_| {
             let sent: u64 = inbox.receive()?;
             Ok(now().saturating_sub(sent))
@@ -45,7 +52,7 @@ fn main() -> anyhow::Result<()> {
     let computing: Vec<_> = (0..workers)
         .map(|_| {
             let stop = Arc::clone(&stop);
-            deck.run(move || {
+            deck.spawn(move || {
                 let mut rounds = 0u64;
                 while !stop.load(Ordering::Relaxed) {
                     rounds = std::hint::black_box(rounds + 1);
@@ -53,11 +60,17 @@ fn main() -> anyhow::Result<()> {
             })
         })
         .collect();
-    let mut times = waiting.join()?;
+    let mut times = waiting.join()??;
     stop.store(true, Ordering::Relaxed);
-    computing.into_iter().for_each(|task| task.join());
+    computing.into_iter().try_for_each(|task| task.join())?;
     times.sort_unstable();
     let at = |share: f64| times[(share * (times.len() - 1) as f64) as usize] as f64 / 1e3;
+    // A task that waits for a worker to become free waits for the end of the computation; one that the system's time slices
+    // let through, for several of them.
+    ensure!(
+        times.len() == messages as usize && messages > 0,
+        "messages are missing"
+    );
     println!(
         "reaction of a waiting task while {workers} workers compute, {messages} messages, µs: p50 {:.1}, p90 {:.1}, p99 {:.1}, p99.9 {:.1}, longest {:.1}",
         at(0.5),
@@ -66,6 +79,11 @@ fn main() -> anyhow::Result<()> {
         at(0.999),
         at(1.0)
     );
+    ensure!(
+        at(0.5) < MEDIAN_US,
+        "the median is not below {MEDIAN_US} µs"
+    );
+    ensure!(at(0.9) < P90_US, "p90 is not below {P90_US} µs");
     Ok(())
 }
 
@@ -74,9 +92,9 @@ fn idle(deck: &Deck) -> anyhow::Result<()> {
     let _service = deck.serve("nothing", |()| ())?;
     let mut inbox = deck.mailbox()?;
     let address = inbox.address();
-    let task = deck.run_async(async move {
+    let task = deck.spawn_async(async move {
         let mut message = inbox.retrieve_async().await?;
-        Ok::<u8, Error>(message.unpack_express()?)
+        message.unpack_express::<u8>()
     });
     deck.client::<(), ()>("nothing")?.call(&())?;
     let (before, started) = (processor_time(), Instant::now());
@@ -86,8 +104,12 @@ fn idle(deck: &Deck) -> anyhow::Result<()> {
         "idle process with workers: {:.3} % of a core",
         share * 100.0
     );
+    ensure!(
+        share * 100.0 < IDLE_PERCENT,
+        "that is not below {IDLE_PERCENT} %"
+    );
     address.send(&0u8)?;
-    task.join()?;
+    task.join()??;
     Ok(())
 }
 

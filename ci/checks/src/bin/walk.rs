@@ -2,15 +2,15 @@
 //! run by `ci/walks`. It uses the public API only, so that one version of it measures many versions of the library.
 //!
 //! PLACE is where the two ends are: `memory` (both in one thread), `threads` (two threads of a process), `tcp` (two ranks joined
-//! by TCP; one thread drives both for short messages, and two for long ones, which a receiver must take meanwhile). WAY is `sender`, `post`, or `call`; a call has no arguments and no result, and BYTES is
-//! 0 then.
+//! by TCP; one thread drives both for short messages, and two for long ones, which a receiver must take meanwhile). WAY is
+//! `sender`, `post`, or `call`; a call has no arguments and no result, and BYTES is then 0.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender as Hand, channel};
 
 use anyhow::{Context, bail, ensure};
-use mizzen::{Client, Deck, Mailbox, MailboxRef, PostError, Sender, Service};
+use mizzen::{Client, Deck, Mailbox, MailboxRef, Sender, Service};
 
 const USAGE: &str = "usage: walk memory|threads|tcp sender|post|call BYTES ROUNDS";
 
@@ -86,7 +86,7 @@ fn walk(ways: Ways, inbox: &Mailbox, bytes: usize, rounds: u64) -> anyhow::Resul
 }
 
 fn walk_short(
-    mut send: impl FnMut(&u64) -> Result<(), PostError>,
+    mut send: impl FnMut(&u64) -> mizzen::Result<()>,
     inbox: &Mailbox,
     rounds: u64,
 ) -> anyhow::Result<()> {

@@ -1,0 +1,318 @@
+//! Posts and retrievals under way: how many, how large, whether a thread is made for them, and what a silent reader stops.
+//!
+//! `operations under-way COUNT`: so many posts wait for a reader at once, and so many retrievals for messages.
+//! `operations crossing BYTES`: all ranks post so many bytes to all others, and read then.
+//! `operations silent`: rank 0 fills what may wait for rank 1, and measures how fast it posts to rank 2 before and after.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use mizzen::{Deck, Error, Mailbox, Message, PostError};
+use mizzen_checks::allocated::{self, Counting};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What a message that waits counts for, at most, beside its bytes.
+const BYTES_EACH: isize = 512;
+const LARGE: usize = 30 << 10;
+
+fn main() -> Result<()> {
+    let mut options = std::env::args().skip(1);
+    let mode = options.next().context("which check?")?;
+    let number = options.next().map(|number| number.parse::<usize>());
+    let deck = Deck::join()?;
+    let outcome = match (mode.as_str(), number) {
+        ("under-way", Some(Ok(count))) => {
+            retrievals_under_way(&deck, count).and_then(|()| posts_under_way(&deck, count))
+        }
+        ("crossing", Some(Ok(bytes))) => crossing(&deck, bytes),
+        ("silent", None) => silent(&deck),
+        _ => bail!("operations under-way COUNT | crossing BYTES | silent"),
+    };
+    if let Err(error) = outcome {
+        // Who leaves in order waits for readers, and there may be none.
+        eprintln!("operations: {error:#}");
+        std::process::exit(1);
+    }
+    Ok(deck.finish()?)
+}
+
+/// Threads of this process.
+fn threads() -> Result<usize> {
+    Ok(std::fs::read_dir("/proc/self/task")?.count())
+}
+
+/// A waker that wakes the one thread that polls everything, and counts.
+struct Woken(Thread, AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.unpark();
+    }
+}
+
+type Operation<'a> = Pin<Box<dyn Future<Output = mizzen::Result<()>> + 'a>>;
+
+/// Polls all of them until they are done.
+fn complete(mut operations: Vec<Operation<'_>>) -> Result<usize> {
+    let woken = Arc::new(Woken(std::thread::current(), AtomicUsize::new(0)));
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        let mut failed = None;
+        operations.retain_mut(|operation| match operation.as_mut().poll(&mut context) {
+            Poll::Pending => true,
+            Poll::Ready(outcome) => {
+                failed = failed.take().or(outcome.err());
+                false
+            }
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        if operations.is_empty() {
+            return Ok(woken.1.load(Ordering::Relaxed));
+        }
+        std::thread::park_timeout(Duration::from_secs(10));
+    }
+}
+
+fn large() -> Message<'static> {
+    let mut message = Message::new();
+    message.pack_safer(&vec![7u8; LARGE][..]);
+    message
+}
+
+fn number(number: usize) -> Message<'static> {
+    let mut message = Message::new();
+    message.pack_safer(&(number as u64));
+    message
+}
+
+/// Posts the same until no more may wait for a mailbox: how often.
+fn fill(inbox: &mizzen::MailboxRef, message: impl Fn() -> Message<'static>) -> Result<u64> {
+    for count in 0.. {
+        match inbox.try_post(&mut message()) {
+            Ok(()) => (),
+            Err(Error::Post(PostError::Busy { .. })) => return Ok(count),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bail!("nothing stops the poster")
+}
+
+/// So many posts wait for a reader.
+fn posts_under_way(deck: &Deck, count: usize) -> Result<()> {
+    if deck.rank() == 1 {
+        let inbox = deck.mailbox()?;
+        deck.bind("inbox", &inbox)?;
+        let gate = deck.mailbox()?;
+        deck.bind("gate", &gate)?;
+        let [large, small, all] = gate.receive::<[u64; 3]>()?;
+        for _ in 0..large + small {
+            let len = inbox.receive_vec::<u8>()?.len();
+            ensure!(len == LARGE || len == 8, "{len} bytes");
+        }
+        let mut seen = vec![false; all as usize];
+        for _ in 0..all {
+            seen[inbox.receive::<u64>()? as usize] = true;
+        }
+        ensure!(seen.iter().all(|seen| *seen), "all have come");
+        return Ok(());
+    }
+    if deck.rank() != 0 {
+        return Ok(());
+    }
+    let (inbox, gate) = (deck.fetch("inbox")?, deck.fetch("gate")?);
+    // As much of it goes as the reader's process takes without reading.
+    let mut filled = [0, 0];
+    loop {
+        let more = [fill(&inbox, large)?, fill(&inbox, || number(0))?];
+        filled = [filled[0] + more[0], filled[1] + more[1]];
+        if more == [0, 0] {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let before = (threads()?, allocated::bytes());
+    let mut context = Context::from_waker(Waker::noop());
+    let mut posts: Vec<Operation<'_>> = Vec::with_capacity(count);
+    let mut all = 0;
+    // Now and then there is room for one after all: the reader's process makes some.
+    while posts.len() < count {
+        let mut post: Operation<'_> = Box::pin(inbox.post_async(number(all)));
+        match post.as_mut().poll(&mut context) {
+            Poll::Pending => posts.push(post),
+            Poll::Ready(outcome) => outcome?,
+        }
+        all += 1;
+    }
+    let during = (threads()?, allocated::bytes());
+    let bytes = (during.1 - before.1) / count as isize;
+    gate.send(&[filled[0], filled[1], all as u64])?;
+    let woken = complete(posts)?;
+    let after = threads()?;
+    println!(
+        "under way: {count} posts waited for a reader behind {} others: {bytes} B each, {} threads made, {woken} wake-ups",
+        filled[0] + filled[1],
+        during.0.max(after) - before.0
+    );
+    ensure!(bytes <= BYTES_EACH + 8, "a post under way takes {bytes} B");
+    ensure!(
+        during.0 == before.0 && after == before.0,
+        "a thread was made"
+    );
+    Ok(())
+}
+
+/// So many retrievals wait, each for a message to a mailbox of its own.
+fn retrievals_under_way(deck: &Deck, count: usize) -> Result<()> {
+    let gate = deck.mailbox()?;
+    if deck.rank() == 1 {
+        deck.bind("addresses", &gate)?;
+        let theirs = gate.receive_value::<Vec<mizzen::MailboxRef>>()?;
+        for (index, inbox) in theirs.iter().enumerate().rev() {
+            inbox.send(&(index as u64))?;
+        }
+        return Ok(());
+    }
+    if deck.rank() != 0 {
+        return Ok(());
+    }
+    let gate = deck.fetch("addresses")?;
+    let mut context = Context::from_waker(Waker::noop());
+    let mut inboxes = (0..count)
+        .map(|_| deck.mailbox())
+        .collect::<mizzen::Result<Vec<Mailbox>>>()?;
+    let addresses: Vec<_> = inboxes.iter().map(Mailbox::address).collect();
+    let before = (threads()?, allocated::bytes());
+    let mut retrievals: Vec<Operation<'_>> = inboxes
+        .iter_mut()
+        .enumerate()
+        .map(|(index, inbox)| {
+            Box::pin(async move {
+                let got: u64 = inbox.retrieve_async().await?.unpack_express()?;
+                assert_eq!(got, index as u64);
+                Ok(())
+            }) as Operation<'_>
+        })
+        .collect();
+    retrievals.retain_mut(|retrieval| retrieval.as_mut().poll(&mut context).is_pending());
+    ensure!(retrievals.len() == count, "all wait");
+    let during = (threads()?, allocated::bytes());
+    let bytes = (during.1 - before.1) / count as isize;
+    gate.send_value(&addresses)?;
+    complete(retrievals)?;
+    println!("under way: {count} retrievals waited: {bytes} B each beside their mailboxes");
+    ensure!(bytes <= BYTES_EACH, "a retrieval under way takes {bytes} B");
+    ensure!(during.0 <= before.0 + 1, "a thread was made for each");
+    Ok(())
+}
+
+fn crossing(deck: &Deck, bytes: usize) -> Result<()> {
+    let inbox = deck.mailbox()?;
+    deck.bind(&format!("inbox {}", deck.rank()), &inbox)?;
+    let others = deck
+        .others()
+        .map(|rank| deck.fetch(&format!("inbox {rank}")))
+        .collect::<mizzen::Result<Vec<_>>>()?;
+    let message = vec![deck.rank().0 as u8; bytes];
+    let began = Instant::now();
+    others
+        .iter()
+        .try_for_each(|other| other.send(&message[..]))?;
+    let posted = began.elapsed();
+    for _ in &others {
+        let mut incoming = inbox.retrieve()?;
+        let from = incoming.source().0 as u8;
+        let got = incoming.unpack_vec::<u8>()?;
+        ensure!(got == vec![from; bytes], "the bytes of rank {from}");
+    }
+    if deck.rank() == 0 {
+        println!(
+            "crossing: {} ranks posted {bytes} B to all others before they read; rank 0 took {:.1} ms to post, {:.1} ms in all",
+            deck.size(),
+            posted.as_secs_f64() * 1e3,
+            began.elapsed().as_secs_f64() * 1e3
+        );
+    }
+    Ok(())
+}
+
+/// Messages a second to a reader that answers each batch.
+fn rate(inbox: &mizzen::MailboxRef, answers: &Mailbox) -> Result<f64> {
+    const BATCHES: usize = 200;
+    const BATCH: u64 = 100;
+    let began = Instant::now();
+    for _ in 0..BATCHES {
+        for number in 0..BATCH {
+            inbox.send(&number)?;
+        }
+        answers.receive::<u8>()?;
+    }
+    Ok((BATCHES as u64 * BATCH) as f64 / began.elapsed().as_secs_f64())
+}
+
+fn silent(deck: &Deck) -> Result<()> {
+    const ROUNDS: usize = 11;
+    let inbox = deck.mailbox()?;
+    deck.bind(&format!("inbox {}", deck.rank()), &inbox)?;
+    let gate = deck.mailbox()?;
+    deck.bind(&format!("gate {}", deck.rank()), &gate)?;
+    match deck.rank().0 {
+        0 => {
+            let (silent, other) = (deck.fetch("inbox 1")?, deck.fetch("inbox 2")?);
+            let mut ratios = Vec::new();
+            for _ in 0..ROUNDS {
+                let before = rate(&other, &inbox)?;
+                let filled = fill(&silent, large)?;
+                let after = rate(&other, &inbox)?;
+                ratios.push(after / before);
+                deck.fetch("gate 1")?.send(&filled)?;
+                // The silent one has read everything.
+                gate.receive::<u8>()?;
+            }
+            ratios.sort_by(f64::total_cmp);
+            let middle = ratios[ROUNDS / 2];
+            println!(
+                "silent: with its allowance used up by one reader, posts to another keep {middle:.2} of their rate ({:.2} to {:.2})",
+                ratios[ROUNDS / 4],
+                ratios[ROUNDS * 3 / 4]
+            );
+            deck.fetch("gate 1")?.send(&u64::MAX)?;
+            other.send(&u64::MAX)?;
+            // A busy machine keeps this; a poster that waits does not.
+            ensure!(middle > 0.5, "a silent reader slows others down");
+        }
+        1 => loop {
+            let filled = gate.receive::<u64>()?;
+            if filled == u64::MAX {
+                break;
+            }
+            for _ in 0..filled {
+                inbox.retrieve()?;
+            }
+            deck.fetch("gate 0")?.send(&0u8)?;
+        },
+        2 => {
+            let answers = deck.fetch("inbox 0")?;
+            let mut count = 0;
+            while inbox.receive::<u64>()? != u64::MAX {
+                count += 1;
+                if count % 100 == 0 {
+                    answers.send(&0u8)?;
+                }
+            }
+        }
+        _ => (),
+    }
+    Ok(())
+}
