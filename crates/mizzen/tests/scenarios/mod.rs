@@ -260,6 +260,7 @@ macro_rules! scenarios {
                 a_name_of_a_dropped_or_unbound_mailbox_can_be_bound_again,
                 a_misspelt_name_is_answered_with_names_like_it_that_are_known_here,
                 fetch_waits_for_bind_and_tells_when_nobody_does,
+                a_name_is_bound_and_found_while_its_keeper_leaves,
             }
             types {
                 plain_data_is_not_received_as_a_serde_value_nor_the_reverse,
