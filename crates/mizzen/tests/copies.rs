@@ -19,6 +19,9 @@ use mizzen::{Deck, Message, RawClient, Request, Result};
 const BODY: usize = 12 << 20;
 const LONG: usize = BODY / 2;
 const CALLS: usize = 20;
+/// Receives that are counted, and those before them.
+const RECEIVES: usize = 6;
+const FIRST_RECEIVES: usize = 3;
 
 struct Counting;
 
@@ -125,7 +128,7 @@ fn receive_again_and_again(deck: &Deck) -> Result<()> {
         let address = deck.fetch("inbox")?;
         let body = vec![7u8; BODY];
         IS_EXEMPT.set(true);
-        for _ in 0..5 + CALLS {
+        for _ in 0..FIRST_RECEIVES + RECEIVES {
             inbox.receive::<u8>()?;
             address.send(&body[..])?;
         }
@@ -134,8 +137,8 @@ fn receive_again_and_again(deck: &Deck) -> Result<()> {
     deck.bind("inbox", &inbox)?;
     let go_on = deck.fetch("go on")?;
     let mut memory = vec![0u8; BODY];
-    for number in 0..5 + CALLS {
-        if number == 5 {
+    for number in 0..FIRST_RECEIVES + RECEIVES {
+        if number == FIRST_RECEIVES {
             LONG_ONES.store(0, Ordering::Relaxed);
             COUNTS.store(true, Ordering::Relaxed);
         }

@@ -36,6 +36,9 @@ pub(super) struct Came {
     pub(super) count: usize,
 }
 
+/// What came, and the memory that it is in.
+pub(super) type Filled = (Came, Box<dyn Target>);
+
 /// Who is told that a receive is done.
 #[derive(Debug)]
 pub(in crate::mailbox) enum Waiter {
@@ -231,7 +234,7 @@ impl Slot {
     }
 
     /// What came, once; and with it the memory, unless it is an error: then that stays.
-    pub(super) fn take(&self) -> Option<Result<(Came, Box<dyn Target>), Error>> {
+    pub(super) fn take(&self) -> Option<Result<Filled, Error>> {
         let mut state = lock(&self.state);
         match core::mem::replace(&mut state.stage, Stage::Over) {
             Stage::Done(Ok(came)) => Some(Ok((came, state.memory.take()?))),
