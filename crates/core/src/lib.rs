@@ -48,6 +48,7 @@ mod scope;
 mod semaphore;
 mod sender;
 pub mod service;
+mod standing;
 mod stream;
 #[cfg(test)]
 mod testing;
@@ -69,7 +70,7 @@ pub use incoming::Incoming;
 pub use local::local;
 #[doc(hidden)]
 pub use local::local_over_tcp;
-pub use mailbox::{Descriptor, Mailbox, Select, select};
+pub use mailbox::{Descriptor, Mailbox, Receive, Received, Select, select};
 pub use memory::{Borrowed, Lent};
 pub use message::{Later, Message};
 pub use plain::{Plain, PlainBytes};

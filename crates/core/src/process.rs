@@ -34,6 +34,7 @@ use crate::peers::{Path, Peers};
 use crate::progress::{Progress, Then};
 use crate::rank::{Address, FIRST_MAILBOX, Incarnation, MailboxId, ProcessId, Rank};
 use crate::reactor::Reactor;
+use crate::standing::Standing;
 use crate::wait::{Contention, Patience, Step};
 use crate::workers::Workers;
 
@@ -74,6 +75,8 @@ pub struct Process {
     has_taken_first: AtomicBool,
     /// The counted objects of services.
     pub(crate) counters: Counters,
+    /// What is moved on while threads wait for something else.
+    pub(crate) standing: Standing,
     /// Processes that left in order, and the mailboxes they had posted to: if they turn out to have failed, these are told.
     left: Mutex<HashMap<ProcessId, Vec<MailboxId>>>,
 }
@@ -148,6 +151,7 @@ impl Process {
             is_last: AtomicBool::new(false),
             has_taken_first: AtomicBool::new(false),
             counters: Counters::default(),
+            standing: Standing::default(),
             left: Mutex::default(),
         }))
     }
@@ -559,6 +563,7 @@ impl Progress for Process {
             link.pump(&self.mailboxes);
         }
         self.poll_networks();
+        self.standing.move_on();
     }
 
     #[inline]

@@ -18,6 +18,7 @@ pub(crate) mod migration;
 pub(crate) mod names;
 pub(crate) mod operations;
 pub(crate) mod pool;
+pub(crate) mod posted;
 pub(crate) mod posting;
 pub(crate) mod pushed;
 pub(crate) mod rpc;
@@ -254,6 +255,33 @@ macro_rules! scenarios {
                 one_thread_posts_and_reads_in_turns,
                 an_async_sender_posts_in_order,
                 an_async_post_to_a_mailbox_that_closes_ends,
+            }
+            posted {
+                messages_of_every_length_go_into_posted_memory,
+                receives_are_matched_in_the_order_in_which_they_were_posted,
+                a_receive_of_one_rank_gets_that_ranks_messages,
+                the_older_of_two_receives_that_want_a_message_gets_it,
+                retrieve_gets_what_no_receive_wanted,
+                a_selection_gets_what_no_receive_wanted,
+                a_descriptor_is_readable_for_what_no_receive_wanted,
+                a_mailbox_is_as_before_when_nothing_is_posted,
+                receives_are_awaited_under_every_runtime,
+                receives_are_awaited_by_tasks_of_the_process,
+                threads_wait_for_receives_while_the_owner_retrieves,
+                a_receive_that_is_cancelled_leaves_its_message_to_the_next,
+                a_receive_that_has_its_message_is_not_cancelled,
+                no_message_is_lost_by_cancelling_at_any_step,
+                a_receive_that_is_dropped_leaves_the_messages_behind_it,
+                a_receive_whose_deadline_passes_is_still_posted,
+                a_message_that_is_too_long_is_retrieved,
+                what_is_not_one_plain_piece_is_retrieved,
+                a_receive_from_a_rank_that_dies_ends_after_its_messages,
+                a_receive_from_a_rank_that_leaves_ends_after_its_messages,
+                a_loss_is_told_to_the_oldest_receive_of_anybody,
+                a_receive_from_a_rank_that_does_not_exist_is_refused,
+                a_thousand_receives_are_done_whatever_the_order_of_the_messages,
+                receives_of_a_mailbox_that_is_dropped_end,
+                a_receive_goes_on_while_its_thread_waits_for_something_else,
             }
             names {
                 a_name_of_one_mailbox_is_taken_for_another_of_the_same_process,
