@@ -235,7 +235,8 @@ pub(crate) fn the_leave_of_a_rank_ends_what_is_under_way_to_it(job: &Job<'_>) {
             gate.send(&0u8)?;
             for posted in posted {
                 let outcome = posted.wait();
-                assert!(is_gone(&outcome), "{outcome:?}");
+                // What was announced was posted, and is thrown away with its mailbox.
+                assert!(outcome.is_ok() || is_gone(&outcome), "{outcome:?}");
             }
             Ok(())
         })
