@@ -30,7 +30,7 @@ pub(crate) enum MemoryPost {
     },
     /// It was announced, and so many bytes are written.
     Writes {
-        filling: Filling<Memory>,
+        filling: Box<Filling<Memory>>,
         written: usize,
     },
     /// It is posted, or never will be.
@@ -42,7 +42,7 @@ enum Announced {
     /// It needs nothing more.
     Posted,
     /// It is to be written.
-    Begun(Filling<Memory>),
+    Begun(Box<Filling<Memory>>),
     /// There is no room now.
     NoRoom,
     /// There is no memory now: its reader must read others first.
@@ -195,7 +195,7 @@ impl MemoryLink {
             self.post_paid(route, &Ticket { bytes, flags })
         });
         match announced {
-            Ok(()) => Ok(Announced::Begun(filling)),
+            Ok(()) => Ok(Announced::Begun(Box::new(filling))),
             Err(error) => {
                 self.borrower.keep(arena, filling.withdraw());
                 busy(error)
