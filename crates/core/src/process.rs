@@ -30,6 +30,7 @@ use crate::mailboxes::Mailboxes;
 use crate::memory::{Arena, Memory};
 use crate::names::{Courier, Names};
 use crate::net::{Control, NetLink, Networks};
+use crate::operations::{Operation, Operations};
 use crate::peers::{Path, Peers};
 use crate::progress::{Progress, Then};
 use crate::rank::{Address, FIRST_MAILBOX, Incarnation, MailboxId, ProcessId, Rank};
@@ -63,6 +64,8 @@ pub struct Process {
     pub(crate) peers: Peers,
     names: Names,
     pub(crate) neighbours: Box<dyn Neighbours>,
+    /// What is under way without a thread of its own.
+    pub(crate) operations: Arc<Operations>,
     reactor: Mutex<Option<Reactor>>,
     /// The workers, once there is something to do for them.
     workers: OnceLock<Arc<Workers>>,
@@ -144,6 +147,7 @@ impl Process {
             peers: Peers::default(),
             names: Names::new(id, size),
             neighbours,
+            operations: Arc::default(),
             reactor: Mutex::default(),
             workers: OnceLock::new(),
             handles: AtomicUsize::new(0),
@@ -463,9 +467,19 @@ impl Process {
         let mut reactor = lock(&self.reactor);
         if reactor.is_none() {
             let (bells, links) = (Arc::clone(&self.bells), Arc::clone(&self.links));
-            *reactor = Some(Reactor::start(bells, Arc::clone(&self.mailboxes), links)?);
+            let (mailboxes, operations) =
+                (Arc::clone(&self.mailboxes), Arc::clone(&self.operations));
+            *reactor = Some(Reactor::start(bells, mailboxes, links, operations)?);
         }
         Ok(())
+    }
+
+    /// Has an operation moved on by who waits, and by the reactor.
+    pub(crate) fn move_on_later(&self, operation: Arc<Operation>) {
+        self.operations.add(operation);
+        if self.can_move_on_later() {
+            self.bells.ring(REACTOR_BELL);
+        }
     }
 
     /// A task found no room, and nobody knows when there is some: it asks again soon.

@@ -1,6 +1,7 @@
 //! Posts and retrievals under way: how many, how large, whether a thread is made for them, and what a silent reader stops.
 //!
-//! `operations under-way COUNT`: so many posts wait for a reader at once, and so many retrievals for messages.
+//! `operations under-way COUNT`: so many posts wait for a reader at once, as tasks and in a scope, and so many retrievals for
+//! messages.
 //! `operations posted COUNT`: rank 0 posts so many receives; the others' messages come in another order.
 //! `operations crossing BYTES`: all ranks post so many bytes to all others, and read then.
 //! `operations silent`: rank 0 fills what may wait for rank 1, and measures how fast it posts to rank 2 before and after.
@@ -30,9 +31,9 @@ fn main() -> Result<()> {
     let number = options.next().map(|number| number.parse::<usize>());
     let deck = Deck::join()?;
     let outcome = match (mode.as_str(), number) {
-        ("under-way", Some(Ok(count))) => {
-            retrievals_under_way(&deck, count).and_then(|()| posts_under_way(&deck, count))
-        }
+        ("under-way", Some(Ok(count))) => retrievals_under_way(&deck, count)
+            .and_then(|()| posts_under_way(&deck, count))
+            .and_then(|()| scope_under_way(&deck, count)),
         ("posted", Some(Ok(count))) => receives_posted(&deck, count),
         ("crossing", Some(Ok(bytes))) => crossing(&deck, bytes),
         ("silent", None) => silent(&deck),
@@ -172,6 +173,50 @@ fn posts_under_way(deck: &Deck, count: usize) -> Result<()> {
         during.0 == before.0 && after == before.0,
         "a thread was made"
     );
+    Ok(())
+}
+
+/// So many posts of a scope wait for a reader, which finds all of them in their order.
+fn scope_under_way(deck: &Deck, count: usize) -> Result<()> {
+    if deck.rank() == 1 {
+        let inbox = deck.mailbox()?;
+        deck.bind("scope's inbox", &inbox)?;
+        let gate = deck.mailbox()?;
+        deck.bind("scope's gate", &gate)?;
+        for _ in 0..gate.receive::<u64>()? {
+            inbox.retrieve()?;
+        }
+        for number in 0..count as u64 {
+            ensure!(inbox.receive::<u64>()? == number, "they keep their order");
+        }
+        return Ok(());
+    }
+    if deck.rank() != 0 {
+        return Ok(());
+    }
+    let (inbox, gate) = (deck.fetch("scope's inbox")?, deck.fetch("scope's gate")?);
+    let filled = fill(&inbox, large)? + fill(&inbox, || number(0))?;
+    let numbers: Vec<u64> = (0..count as u64).collect();
+    let before = threads()?;
+    let (waited, during) = deck.scope(|scope| {
+        let mut posts = Vec::with_capacity(count);
+        for number in &numbers {
+            let mut message = Message::new();
+            message.pack_cheaper(number);
+            posts.push(scope.post(&inbox, message));
+        }
+        let waited = posts.iter().filter(|post| !post.is_done()).count();
+        let during = threads()?;
+        gate.send(&filled)?;
+        posts.into_iter().try_for_each(mizzen::Pending::wait)?;
+        anyhow::Ok((waited, during))
+    })?;
+    let made = during.max(threads()?) - before;
+    println!(
+        "under way: {waited} of {count} posts of a scope waited for a reader behind {filled} others: {made} threads made"
+    );
+    ensure!(waited > count / 2, "most of them find no room");
+    ensure!(made == 0, "a thread was made");
     Ok(())
 }
 

@@ -22,6 +22,7 @@ pub(crate) mod posted;
 pub(crate) mod posting;
 pub(crate) mod pushed;
 pub(crate) mod rpc;
+pub(crate) mod scope;
 pub(crate) mod several;
 pub(crate) mod tasks;
 pub(crate) mod timeouts;
@@ -282,6 +283,27 @@ macro_rules! scenarios {
                 a_thousand_receives_are_done_whatever_the_order_of_the_messages,
                 receives_of_a_mailbox_that_is_dropped_end,
                 a_receive_goes_on_while_its_thread_waits_for_something_else,
+            }
+            scope {
+                what_is_posted_goes_on_while_the_closure_computes,
+                very_long_messages_that_are_posted_to_each_other_first_cross,
+                a_rank_posts_a_very_long_message_to_itself,
+                what_is_posted_later_comes_after_what_is_under_way,
+                messages_that_together_exceed_what_may_be_unread_go_one_after_the_other,
+                posts_of_a_scope_keep_their_order_whatever_their_length,
+                the_death_of_a_rank_ends_what_is_under_way_to_it,
+                the_leave_of_a_rank_ends_what_is_under_way_to_it,
+                a_mailbox_that_closes_ends_what_is_under_way_to_it,
+                the_end_of_a_scope_waits_for_what_is_under_way,
+                a_panic_in_a_scope_takes_back_what_is_under_way,
+                posts_under_way_are_waited_for_in_any_order,
+                a_post_is_done_though_nobody_waits_for_it,
+                several_messages_are_finished_at_once,
+                messages_are_finished_while_others_are_posted,
+                pieces_are_finished_in_a_scope_as_without,
+                the_leave_of_a_rank_ends_what_is_finished_of_it,
+                ten_thousand_posts_under_way_make_no_thread,
+                what_is_lent_in_a_message_under_way_arrives,
             }
             names {
                 a_name_of_one_mailbox_is_taken_for_another_of_the_same_process,
