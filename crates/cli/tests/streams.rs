@@ -138,11 +138,11 @@ const PIECE: usize = 16 << 20;
 #[ignore = "moves 3 GiB; run it alone, to see how much memory that takes"]
 fn three_gibibytes_go_through_little_memory() {
     be_a_rank(pieces);
-    run("three_gibibytes_go", 3 << 30, &[]);
+    run("three_gibibytes_go_through_little_memory", 3 << 30, &[]);
 }
 
 #[test]
-#[ignore = "moves 3 GiB over TCP; run it alone, to see how much memory that takes"]
+#[ignore = "moves 3 GiB over TCP; the receiver holds all of it, and says so"]
 fn three_gibibytes_go_between_hosts() {
     be_a_rank(pieces);
     run("three_gibibytes_go_between_hosts", 3 << 30, &BETWEEN_HOSTS);
