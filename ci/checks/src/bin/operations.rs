@@ -135,16 +135,7 @@ fn posts_under_way(deck: &Deck, count: usize) -> Result<()> {
         return Ok(());
     }
     let (inbox, gate) = (deck.fetch("inbox")?, deck.fetch("gate")?);
-    // As much of it goes as the reader's process takes without reading.
-    let mut filled = [0, 0];
-    loop {
-        let more = [fill(&inbox, large)?, fill(&inbox, || number(0))?];
-        filled = [filled[0] + more[0], filled[1] + more[1]];
-        if more == [0, 0] {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let filled = fill_up(&inbox)?;
     let before = (threads()?, allocated::bytes());
     let mut context = Context::from_waker(Waker::noop());
     let mut posts: Vec<Operation<'_>> = Vec::with_capacity(count);
@@ -176,6 +167,20 @@ fn posts_under_way(deck: &Deck, count: usize) -> Result<()> {
     Ok(())
 }
 
+/// Posts as much as goes without the reader reading: how many large messages, and how many short ones.
+fn fill_up(inbox: &mizzen::MailboxRef) -> Result<[u64; 2]> {
+    let mut filled = [0, 0];
+    loop {
+        let more = [fill(inbox, large)?, fill(inbox, || number(0))?];
+        filled = [filled[0] + more[0], filled[1] + more[1]];
+        if more == [0, 0] {
+            return Ok(filled);
+        }
+        // The reader's process makes room for some more.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// So many posts of a scope wait for a reader, which finds all of them in their order.
 fn scope_under_way(deck: &Deck, count: usize) -> Result<()> {
     if deck.rank() == 1 {
@@ -183,10 +188,11 @@ fn scope_under_way(deck: &Deck, count: usize) -> Result<()> {
         deck.bind("scope's inbox", &inbox)?;
         let gate = deck.mailbox()?;
         deck.bind("scope's gate", &gate)?;
-        for _ in 0..gate.receive::<u64>()? {
+        let [filled, all] = gate.receive::<[u64; 2]>()?;
+        for _ in 0..filled {
             inbox.retrieve()?;
         }
-        for number in 0..count as u64 {
+        for number in 0..all {
             ensure!(inbox.receive::<u64>()? == number, "they keep their order");
         }
         return Ok(());
@@ -195,19 +201,25 @@ fn scope_under_way(deck: &Deck, count: usize) -> Result<()> {
         return Ok(());
     }
     let (inbox, gate) = (deck.fetch("scope's inbox")?, deck.fetch("scope's gate")?);
-    let filled = fill(&inbox, large)? + fill(&inbox, || number(0))?;
-    let numbers: Vec<u64> = (0..count as u64).collect();
+    let filled = fill_up(&inbox)?.iter().sum::<u64>();
+    // Now and then there is room for one after all: the reader's process makes some.
+    let numbers: Vec<u64> = (0..count as u64 + 100_000).collect();
     let before = threads()?;
     let (waited, during) = deck.scope(|scope| {
-        let mut posts = Vec::with_capacity(count);
+        let (mut posts, mut waiting) = (Vec::with_capacity(count), 0);
         for number in &numbers {
             let mut message = Message::new();
             message.pack_cheaper(number);
-            posts.push(scope.post(&inbox, message));
+            let post = scope.post(&inbox, message);
+            waiting += usize::from(!post.is_done());
+            posts.push(post);
+            if waiting == count {
+                break;
+            }
         }
         let waited = posts.iter().filter(|post| !post.is_done()).count();
         let during = threads()?;
-        gate.send(&filled)?;
+        gate.send(&[filled, posts.len() as u64])?;
         posts.into_iter().try_for_each(mizzen::Pending::wait)?;
         anyhow::Ok((waited, during))
     })?;
