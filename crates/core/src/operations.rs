@@ -1,132 +1,33 @@
-//! Operations under way: what goes on in steps, moved on by whoever waits, without a thread of its own.
-//!
-//! | what | who touches it | ordered by |
-//! | --- | --- | --- |
-//! | the work of an operation | one thread at a time: who waits, or the reactor | the operation's lock |
-//! | its outcome | who finishes it, then who waits for it | the same lock |
-//! | whether it is done | anybody | release and acquire of `is_done` |
-//!
-//! A step does not wait, and moves no other operation on: so none is inside of another.
+//! All operations under way in a process, moved on by whoever waits in it. One of them is `crates/lane/src/operation.rs`.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
 
-use crate::error::Result;
-use crate::lock::{lock, try_lock};
+use crate::error::{Error, Result};
+use crate::lock::lock;
 
 /// The most bytes that one step moves, so that many operations take turns.
 pub(crate) const STEP_BYTES: usize = 8 << 20;
 
-/// Something that goes on in steps.
-pub(crate) trait Steps: Send {
-    /// Does what can be done now, without waiting.
-    fn step(&mut self) -> Stepped;
+/// Something that goes on in steps, and what a step has done.
+pub(crate) use mizzen_lane::Steps;
+pub(crate) type Stepped = mizzen_lane::Stepped<Result<()>>;
 
-    /// What it waits for, for the user if that takes long.
-    fn waits_for(&self) -> String;
-}
-
-/// What a step has done.
-#[derive(Debug)]
-pub(crate) enum Stepped {
-    /// It is over.
-    Done(Result<()>),
-    /// Some of it went, and more may go at once.
-    Moved,
-    /// It waits for somebody else.
-    Idle,
-}
-
-/// An operation under way. Its work is dropped when it is done, or taken back.
-pub(crate) struct Operation {
-    state: Mutex<State>,
-    is_done: AtomicBool,
-}
-
-struct State {
-    work: Option<Box<dyn Steps>>,
-    outcome: Option<Result<()>>,
-    /// The task that awaits the outcome.
-    waker: Option<Waker>,
-}
-
-impl Operation {
-    pub(crate) fn new(work: Box<dyn Steps>) -> Arc<Self> {
-        Arc::new(Self {
-            state: Mutex::new(State {
-                work: Some(work),
-                outcome: None,
-                waker: None,
-            }),
-            is_done: AtomicBool::new(false),
-        })
-    }
-
-    /// Moves it on, unless another thread does so just now. Whether something went.
-    pub(crate) fn step(&self) -> bool {
-        let Some(mut state) = try_lock(&self.state) else {
-            return false;
-        };
-        let Some(work) = &mut state.work else {
-            return false;
-        };
-        match work.step() {
-            Stepped::Idle => return false,
-            Stepped::Moved => return true,
-            Stepped::Done(outcome) => {
-                state.work = None;
-                state.outcome = Some(outcome);
-            }
-        }
-        let waker = state.waker.take();
-        self.is_done.store(true, Ordering::Release);
-        drop(state);
-        waker.into_iter().for_each(Waker::wake);
-        true
-    }
-
-    /// Whether it is over.
-    pub(crate) fn is_done(&self) -> bool {
-        self.is_done.load(Ordering::Acquire)
-    }
-
-    /// How it ended. `None`: it has not, or somebody was told already.
-    pub(crate) fn take_outcome(&self) -> Option<Result<()>> {
-        lock(&self.state).outcome.take()
-    }
-
-    /// How it ended, or its task is woken when it has.
-    pub(crate) fn poll_outcome(&self, waker: &Waker) -> Option<Result<()>> {
-        let mut state = lock(&self.state);
-        if state.outcome.is_none() {
-            state.waker = Some(waker.clone());
-        }
-        state.outcome.take()
-    }
-
-    /// Takes back what is not done: when this returns, nobody touches its work any more.
-    pub(crate) fn withdraw(&self) {
-        // Under the lock: a thread that moves it on is done with it then.
-        let mut state = lock(&self.state);
-        state.work = None;
-        self.is_done.store(true, Ordering::Release);
-    }
-
-    /// What it waits for, unless it is moved on just now.
-    pub(crate) fn waits_for(&self) -> Option<String> {
-        let state = try_lock(&self.state)?;
-        state.work.as_ref().map(|work| work.waits_for())
+/// What a step has done that says how far it came: all of it, some of it, or nothing.
+pub(crate) fn stepped(advanced: core::result::Result<Option<bool>, impl Into<Error>>) -> Stepped {
+    match advanced {
+        Ok(None) => Stepped::Idle,
+        Ok(Some(false)) => Stepped::Moved,
+        Ok(Some(true)) => Stepped::Done(Ok(())),
+        Err(error) => Stepped::Done(Err(error.into())),
     }
 }
 
-impl core::fmt::Debug for Operation {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Operation")
-            .field("is_done", &self.is_done())
-            .finish_non_exhaustive()
-    }
-}
+/// The work of an operation, which may borrow what its user lent.
+pub(crate) type Work<'a> = Box<dyn Steps<Outcome = Result<()>> + 'a>;
+
+/// An operation under way.
+pub(crate) type Operation = mizzen_lane::Operation<Result<()>>;
 
 /// All operations of one process that are under way, in the order in which they began.
 #[derive(Debug, Default)]
@@ -170,12 +71,16 @@ impl Operations {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     /// Done after so many steps. Says when it is dropped.
     struct Countdown(u32, Arc<AtomicBool>);
 
     impl Steps for Countdown {
+        type Outcome = Result<()>;
+
         fn step(&mut self) -> Stepped {
             match self.0.checked_sub(1) {
                 None => Stepped::Done(Ok(())),
@@ -204,7 +109,7 @@ mod tests {
         let started: Vec<_> = (0..3)
             .map(|steps| {
                 let work = Countdown(steps, Arc::clone(&dropped[steps as usize]));
-                Operation::new(Box::new(work))
+                Arc::new(Operation::new(Box::new(work)))
             })
             .collect();
         started.iter().for_each(|one| operations.add(one.clone()));

@@ -9,7 +9,7 @@ use crate::error::{ArenaError, Error, PostError, Result};
 use crate::link::LONGEST_TO_WAIT;
 use crate::message::Message;
 use crate::net::NetPost;
-use crate::operations::{Operation, Stepped, Steps};
+use crate::operations::{Operation, Stepped, Steps, stepped};
 use crate::post_steps::MemoryPost;
 use crate::process::Process;
 
@@ -115,7 +115,7 @@ impl MailboxRef {
             return match Posting::begin(self, message) {
                 Posted::Now(outcome) => outcome,
                 Posted::UnderWay(posting) => {
-                    let operation = Operation::new(posting);
+                    let operation = Arc::new(Operation::new(posting));
                     self.process().move_on_later(Arc::clone(&operation));
                     poll_fn(|context| match operation.poll_outcome(context.waker()) {
                         Some(outcome) => Poll::Ready(outcome),
@@ -131,13 +131,10 @@ impl MailboxRef {
 }
 
 impl Steps for Posting<'_> {
+    type Outcome = Result<()>;
+
     fn step(&mut self) -> Stepped {
-        match self.advance() {
-            Ok(None) => Stepped::Idle,
-            Ok(Some(false)) => Stepped::Moved,
-            Ok(Some(true)) => Stepped::Done(Ok(())),
-            Err(error) => Stepped::Done(Err(error.into())),
-        }
+        stepped(self.advance())
     }
 
     fn waits_for(&self) -> String {

@@ -6,9 +6,9 @@ use mizzen_driver::PartMut;
 
 use super::coming::zeroed;
 use super::unpack::Incoming;
-use crate::error::UnpackError;
+use crate::error::{Result, UnpackError};
 use crate::message::Payload;
-use crate::operations::{STEP_BYTES, Stepped, Steps};
+use crate::operations::{STEP_BYTES, Stepped, Steps, stepped};
 
 /// A message whose cheaper pieces are filled as it comes.
 pub(crate) struct Finishing<'m> {
@@ -179,13 +179,10 @@ fn start_body<'m>(incoming: &mut Incoming<'m>) -> Result<Rest<'m>, UnpackError> 
 }
 
 impl Steps for Finishing<'_> {
+    type Outcome = Result<()>;
+
     fn step(&mut self) -> Stepped {
-        match self.advance() {
-            Ok(None) => Stepped::Idle,
-            Ok(Some(false)) => Stepped::Moved,
-            Ok(Some(true)) => Stepped::Done(Ok(())),
-            Err(error) => Stepped::Done(Err(error.into())),
-        }
+        stepped(self.advance())
     }
 
     fn waits_for(&self) -> String {

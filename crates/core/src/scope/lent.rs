@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 
 use crate::lock::lock;
-use crate::operations::{Operation, Steps};
+use crate::operations::{Operation, Work};
 use crate::process::Process;
 
 use super::wait::wait;
@@ -58,11 +58,7 @@ struct Started {
 
 impl<'scope> Scope<'scope, '_> {
     /// Starts an operation of this scope.
-    pub(super) fn lend(
-        &self,
-        process: &Arc<Process>,
-        work: Box<dyn Steps + 'scope>,
-    ) -> Arc<Operation> {
+    pub(super) fn lend(&self, process: &Arc<Process>, work: Work<'scope>) -> Arc<Operation> {
         // SAFETY: only `scope` makes a `Scope`, and drops it before it returns. Its `body` is called for any `'scope` that is not
         // longer than `'env`, and so knows no memory for it but what lasts for `'env`, which is longer than that call.
         unsafe { self.lent.start(process, work) }
@@ -75,18 +71,12 @@ impl Lent {
     /// # Safety
     ///
     /// `self` is dropped before `'scope` ends.
-    unsafe fn start<'scope>(
-        &self,
-        process: &Arc<Process>,
-        work: Box<dyn Steps + 'scope>,
-    ) -> Arc<Operation> {
+    unsafe fn start<'scope>(&self, process: &Arc<Process>, work: Work<'scope>) -> Arc<Operation> {
         // SAFETY: only the lifetime changes. The work lives in the operation, which is entered below before anybody else can
         // have it. It is dropped when it is done, and when `Lent` is dropped, at the latest: `withdraw` takes the
         // operation's lock, under which every step runs. That is before `'scope` ends, as the caller promised.
-        let work = unsafe {
-            core::mem::transmute::<Box<dyn Steps + 'scope>, Box<dyn Steps + 'static>>(work)
-        };
-        let operation = Operation::new(work);
+        let work = unsafe { core::mem::transmute::<Work<'scope>, Work<'static>>(work) };
+        let operation = Arc::new(Operation::new(work));
         let mut started = lock(&self.started);
         if started.all.len() >= started.tidy_at {
             // What is done has dropped its work.

@@ -16,7 +16,7 @@ use crate::address::MailboxRef;
 use crate::error::Result;
 use crate::incoming::{Finishing, Incoming};
 use crate::message::Message;
-use crate::operations::{Operation, Stepped, Steps};
+use crate::operations::{Operation, Stepped, Steps, Work};
 use crate::posting::{Posted, Posting};
 use crate::process::Process;
 
@@ -101,7 +101,7 @@ impl<'scope> Scope<'scope, '_> {
         }
     }
 
-    fn start(&self, process: Arc<Process>, work: Box<dyn Steps + 'scope>) -> Pending<'scope> {
+    fn start(&self, process: Arc<Process>, work: Work<'scope>) -> Pending<'scope> {
         let operation = self.lend(&process, work);
         process.move_on_later(Arc::clone(&operation));
         Pending(State::UnderWay {

@@ -6,6 +6,7 @@
 mod handover;
 mod lanes;
 mod memory;
+mod operations;
 mod workers;
 
 use loom::sync::atomic::{AtomicU32, Ordering};
