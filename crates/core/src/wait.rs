@@ -111,6 +111,23 @@ impl Contention {
         self.late.set(0);
     }
 
+    /// Looks for about one round trip, on behalf of a task that is about to be left to others. Not if what it waits for is
+    /// usually later than that: then the time would be taken from other tasks for nothing. Whether it is `ready`.
+    pub(crate) fn look_in_time(&self, ready: impl Fn() -> bool) -> bool {
+        if self.expects_late() {
+            return false;
+        }
+        for _ in 0..SPINS * QUICK_LOOKS {
+            if ready() {
+                self.note_in_time();
+                return true;
+            }
+            core::hint::spin_loop();
+        }
+        self.note_late();
+        false
+    }
+
     /// Whether to sleep at once, because others would keep the core for long.
     fn is_occupied(&self) -> bool {
         let occupied = self.occupied.get();

@@ -10,8 +10,7 @@ mod sending;
 use anyhow::{Context, bail, ensure};
 use mizzen::Deck;
 
-/// Sending threads of each sending rank.
-const THREADS: u64 = 2;
+use plan::THREADS;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);

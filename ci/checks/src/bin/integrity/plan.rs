@@ -2,6 +2,8 @@
 
 use fastrand::Rng;
 
+/// Sending threads of each sending rank.
+pub(super) const THREADS: u64 = 2;
 /// Random bytes that payloads are cut from.
 const POOL: usize = 4 << 20;
 /// The longest message.

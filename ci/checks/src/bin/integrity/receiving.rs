@@ -10,8 +10,7 @@ use fastrand::Rng;
 use mizzen::{Deck, Error, Incoming, Mailbox, Receive, RetrieveError, UnpackError};
 use mizzen_checks::{checksum, peak_memory_mib};
 
-use super::THREADS;
-use super::plan::{HEADER, LONGEST, Plan};
+use super::plan::{HEADER, LONGEST, Plan, THREADS};
 
 /// The most posted receives at a time.
 const POSTED: u64 = 16;
@@ -168,7 +167,8 @@ impl<'a> Judge<'a> {
                 Some(rank) => inbox.post_receive_from(rank, memory)?,
             });
         }
-        if let Some(last) = posted.pop_if(|_| count % 3 == 0) {
+        let last = (count % 3 == 0).then(|| posted.pop()).flatten();
+        if let Some(last) = last {
             match last.cancel() {
                 Ok(memory) => self.memory.push(memory),
                 Err(receive) => posted.push(receive),

@@ -4,7 +4,10 @@
 //! messages.
 //! `operations posted COUNT`: rank 0 posts so many receives; the others' messages come in another order.
 //! `operations crossing BYTES`: all ranks post so many bytes to all others, and read then.
+//! `operations round-trips`: eight bytes to and fro, blocking and awaited.
 //! `operations silent`: rank 0 fills what may wait for rank 1, and measures how fast it posts to rank 2 before and after.
+
+mod round_trips;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -36,8 +39,11 @@ fn main() -> Result<()> {
             .and_then(|()| scope_under_way(&deck, count)),
         ("posted", Some(Ok(count))) => receives_posted(&deck, count),
         ("crossing", Some(Ok(bytes))) => crossing(&deck, bytes),
+        ("round-trips", None) => round_trips::round_trips(&deck),
         ("silent", None) => silent(&deck),
-        _ => bail!("operations under-way COUNT | posted COUNT | crossing BYTES | silent"),
+        _ => bail!(
+            "operations under-way COUNT | posted COUNT | crossing BYTES | round-trips | silent"
+        ),
     };
     if let Err(error) = outcome {
         // Who leaves in order waits for readers, and there may be none.
