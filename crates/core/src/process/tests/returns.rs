@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{life, link, place};
 use crate::error::PostError;
 use crate::link::MemoryLink;
-use crate::memory::{Arena, LoanTicket};
+use crate::memory::{Arena, LoanTicket, Purpose};
 use crate::message::{Mark, Single};
 use crate::peers::Path;
 use crate::process::Process;
@@ -48,12 +48,15 @@ fn a_block_that_comes_back_before_its_sender_noted_the_post_is_freed_once() {
             });
             posted.unwrap();
         }
-        let lent = process.links.lend::<u8>(&*process, 4096, soon()).unwrap();
+        let lent = process
+            .links
+            .take_block(&*process, 4096, Purpose::Lend, soon())
+            .unwrap();
         let ticket = link.show(&process.links.arena, &lent).unwrap();
         link.borrower
             .returns()
             .give_back(ticket.number, ticket.loan);
-        link.give(&process.links.arena, lent.into_bytes());
+        link.give(&process.links.arena, lent);
     }
     link.borrower.trim();
     assert_eq!(process.links.arena.in_use(), 0);
