@@ -45,7 +45,7 @@ fn receive(inbox: &Mailbox) -> Result<(u64, Borrowed<u64>)> {
 /// Waits until a rank has left or died, of which a mailbox of its own is told.
 fn await_end_of(inbox: &Mailbox, rank: u32) {
     let ended = inbox.retrieve_from(rank);
-    let is_gone = matches!(&ended, Err(RetrieveError::PeerGone(_)));
+    let is_gone = matches!(&ended, Err(Error::Retrieve(RetrieveError::PeerGone(_))));
     assert!(is_gone, "{ended:?}");
 }
 
