@@ -108,7 +108,7 @@ fn one_job(deck: &Deck) -> Result<()> {
 }
 
 /// Frames through three ranks, and how often something as long was made meanwhile.
-fn one_chain(deck: &Deck) -> Result<()> {
+fn one_chain(deck: Deck) -> Result<()> {
     let inbox = deck.mailbox()?;
     let rank = deck.rank().0;
     deck.bind(&format!("frames {rank}"), &inbox)?;
@@ -153,7 +153,7 @@ fn one_chain(deck: &Deck) -> Result<()> {
 /// One after the other: the count is of the whole process.
 #[test]
 fn nothing_is_made_or_copied_for_what_is_handed_on_and_for_calls_only_by_the_function() {
-    mizzen::local(3, |deck| one_chain(&deck)).unwrap();
+    mizzen::local(3, one_chain).unwrap();
     nothing_as_long_as_a_body_is_made_but_by_the_function();
 }
 
