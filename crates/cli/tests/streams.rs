@@ -42,10 +42,21 @@ fn rank(deck: &Deck, length: usize) -> Result<()> {
     Ok(())
 }
 
+/// Each rank on a host of its own, with TCP between them.
+const BETWEEN_HOSTS: [&str; 6] = [
+    "--hosts",
+    "h0=127.0.0.1,h1=127.0.0.1",
+    "--remote-shell",
+    "env",
+    "--file",
+    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/networks/tcp.toml"),
+];
+
 /// Starts the test of this name again as both ranks of a job. They say "as expected".
-fn run(test: &str, length: usize) {
+fn run(test: &str, length: usize, options: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_mizzen"))
         .args(["run", "--no-label", "-n", "2", "--on-death", "continue"])
+        .args(options)
         .arg("--")
         .arg(std::env::current_exe().expect("this program has a path"))
         .args([test, "--nocapture", "--include-ignored"])
@@ -74,7 +85,7 @@ fn be_a_rank(body: fn(&Deck, usize) -> Result<()>) {
 fn a_message_whose_sender_is_killed_is_whole_or_an_error() {
     be_a_rank(rank);
     for length in LENGTHS {
-        run("a_message_whose_sender_is_killed", length);
+        run("a_message_whose_sender_is_killed", length, &[]);
     }
 }
 
@@ -127,5 +138,55 @@ const PIECE: usize = 16 << 20;
 #[ignore = "moves 3 GiB; run it alone, to see how much memory that takes"]
 fn three_gibibytes_go_through_little_memory() {
     be_a_rank(pieces);
-    run("three_gibibytes_go", 3 << 30);
+    run("three_gibibytes_go_through_little_memory", 3 << 30, &[]);
+}
+
+#[test]
+#[ignore = "moves 3 GiB over TCP; the receiver holds all of it, and says so"]
+fn three_gibibytes_go_between_hosts() {
+    be_a_rank(pieces);
+    run("three_gibibytes_go_between_hosts", 3 << 30, &BETWEEN_HOSTS);
+}
+
+/// Both ranks post to each other first, in a scope, and read then.
+fn crossing(deck: &Deck, length: usize) -> Result<()> {
+    let me = deck.rank().0;
+    let inbox = deck.mailbox()?;
+    deck.bind(&format!("inbox {me}"), &inbox)?;
+    let other = deck.fetch(&format!("inbox {}", 1 - me))?;
+    let mine: Vec<u64> = (0..length as u64 / 8).map(number).collect();
+    let mut theirs = vec![0u64; length / 8];
+    deck.scope(|scope| {
+        let mut message = Message::new();
+        message.pack_cheaper(&mine[..]);
+        let posted = scope.post(&other, message);
+        let mut incoming = inbox.retrieve()?;
+        incoming.unpack_cheaper(&mut theirs[..])?;
+        incoming.finish()?;
+        posted.wait()
+    })?;
+    assert!(theirs == mine);
+    assert!(deck.arena_bytes() <= 64 << 20);
+    if me == 0 {
+        println!("as expected");
+    }
+    Ok(())
+}
+
+#[test]
+#[ignore = "moves 2 GiB through the memory of one host; takes 4 GiB"]
+fn a_gibibyte_crosses_another_in_a_scope() {
+    be_a_rank(crossing);
+    run("a_gibibyte_crosses_another_in_a_scope", 1 << 30, &[]);
+}
+
+#[test]
+#[ignore = "moves 2 GiB over TCP; takes 4 GiB"]
+fn a_gibibyte_crosses_another_between_hosts() {
+    be_a_rank(crossing);
+    run(
+        "a_gibibyte_crosses_another_between_hosts",
+        1 << 30,
+        &BETWEEN_HOSTS,
+    );
 }

@@ -1,7 +1,6 @@
 //! The address of a mailbox.
 
 use core::fmt;
-use core::future::poll_fn;
 use core::hash::{Hash, Hasher};
 use core::task::{Context, Poll};
 use std::sync::{Arc, OnceLock};
@@ -15,12 +14,13 @@ use crate::blocking::block_in_place;
 use crate::endpoint::Endpoint;
 use crate::error::{ArenaError, PostError, Result, UnpackError};
 use crate::incoming::Incoming;
-use crate::link::{LONGEST_TO_WAIT, MemoryLink, Route};
+use crate::link::{MemoryLink, Route};
 use crate::memory::LentBuffer;
 use crate::message::{Mark, Message, Outgoing, Single};
 use crate::net::NetLink;
 use crate::peers::Path;
 use crate::plain::PlainBytes;
+use crate::process::Process;
 use crate::rank::{Address, MailboxId, ProcessId, Rank};
 use crate::sender::Sender;
 use crate::values::with_reader;
@@ -51,8 +51,9 @@ pub struct MailboxRef {
     opened: OnceLock<Opened>,
 }
 
+/// The path to a mailbox.
 #[derive(Clone)]
-enum Opened {
+pub(crate) enum Opened {
     Memory {
         link: Arc<MemoryLink>,
         route: Arc<Route>,
@@ -157,44 +158,6 @@ impl MailboxRef {
         let mut message = Message::new();
         message.pack_cheaper(header).pack_lent(buffer);
         self.post(&mut message)
-    }
-
-    /// Posts for async tasks of any runtime; nothing blocks their thread. It is done when the message is on its way, or waits
-    /// with less than the allowance (see [`post`](Self::post)) before it. If the future is dropped before that, the message was
-    /// not posted, and lent buffers go back to the arena. A message that is longer than the allowance is posted while it is read,
-    /// by a worker of the process, which goes on with it if the future is dropped.
-    ///
-    /// A message that refers to memory of its task cannot be posted in this way: pack it
-    /// [safer](Message::pack_safer), lend it, or use a [scope](crate::Scope).
-    ///
-    /// ```
-    /// use mizzen::Message;
-    ///
-    /// mizzen::local(1, |deck| {
-    ///     let mut inbox = deck.mailbox()?;
-    ///     let address = inbox.address();
-    ///     let task = deck.spawn_async(async move {
-    ///         let mut message = Message::new();
-    ///         message.pack_safer(&7u64);
-    ///         address.post_async(message).await
-    ///     });
-    ///     assert_eq!(inbox.receive::<u64>()?, 7);
-    ///     task.join()?
-    /// }).unwrap();
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`post`](Self::post).
-    pub async fn post_async(&self, mut message: Message<'static>) -> Result<()> {
-        self.open_async().await?;
-        if message.all_bytes() > LONGEST_TO_WAIT {
-            let address = self.clone();
-            let post = async move { block_in_place(|| address.post(&mut message)) };
-            return self.process.workers().spawn(post).await?;
-        }
-        let post = |context: &mut Context<'_>| self.poll_post(&mut message, context);
-        Ok(poll_fn(post).await?)
     }
 
     /// Sends one plain value, or a slice of them, as [`post_async`](Self::post_async) posts: a copy of it, made now.
@@ -315,7 +278,8 @@ impl MailboxRef {
         link.post(&**self.process, to, StreamId::default(), message, until)
     }
 
-    fn poll_post(
+    /// The same attempt by a task, which is woken when there may be room.
+    pub(crate) fn poll_post(
         &self,
         message: &mut Message<'static>,
         context: &mut Context<'_>,
@@ -337,7 +301,7 @@ impl MailboxRef {
     }
 
     /// Finds the path to the mailbox. A worker does, if that takes time.
-    async fn open_async(&self) -> Result<()> {
+    pub(crate) async fn open_async(&self) -> Result<()> {
         if self.opened.get().is_some() {
             return Ok(());
         }
@@ -358,14 +322,30 @@ impl MailboxRef {
 
     /// A closed mailbox is forgotten where names are remembered.
     fn note(&self, posted: Result<(), PostError>) -> Result<(), PostError> {
-        if let Err(PostError::Closed { .. } | PostError::PeerGone(_)) = posted {
-            self.process.forget_address(self.address);
+        if let Err(error) = &posted {
+            self.note_end(error);
         }
         posted
     }
 
+    pub(crate) fn note_end(&self, error: &PostError) {
+        if let PostError::Closed { .. } | PostError::PeerGone(_) = error {
+            self.process.forget_address(self.address);
+        }
+    }
+
+    /// The process that uses the address.
+    pub(crate) fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    pub(crate) fn mailbox(&self) -> MailboxId {
+        self.address.mailbox
+    }
+
+    /// The path, found if it was not yet.
     #[inline]
-    fn opened(&self) -> Result<&Opened, PostError> {
+    pub(crate) fn opened(&self) -> Result<&Opened, PostError> {
         match self.opened.get() {
             Some(opened) => Ok(opened),
             None => self.open(),

@@ -217,11 +217,20 @@ impl Core {
 
     /// Takes the oldest wanted entry of the queue; the others stay where they are.
     pub(crate) fn next_entry_of(&self, wanted: Wanted, searched: &mut Searched) -> Option<Entry> {
+        self.next_entry_where(|entry| wanted.is(entry), searched)
+    }
+
+    /// Takes the oldest such entry of the queue. What was searched before was searched for the same.
+    pub(crate) fn next_entry_where(
+        &self,
+        is_it: impl Fn(&Entry) -> bool,
+        searched: &mut Searched,
+    ) -> Option<Entry> {
         if self.queued.load(Ordering::Acquire) == 0 {
             return None;
         }
         let mut queue = lock(&self.queue);
-        let place = queue.find(wanted, searched)?;
+        let place = queue.find(is_it, searched)?;
         let entry = queue.take(place);
         self.queued.store(queue.len(), Ordering::Release);
         if let Some(account) = entry.as_ref().and_then(Entry::lane_account) {
@@ -232,8 +241,16 @@ impl Core {
 
     /// Whether the queue has a wanted entry.
     pub(crate) fn has_entry_of(&self, wanted: Wanted, searched: &mut Searched) -> bool {
-        self.queued.load(Ordering::Acquire) > 0
-            && lock(&self.queue).find(wanted, searched).is_some()
+        self.has_entry_where(|entry| wanted.is(entry), searched)
+    }
+
+    /// Whether the queue has such an entry.
+    pub(crate) fn has_entry_where(
+        &self,
+        is_it: impl Fn(&Entry) -> bool,
+        searched: &mut Searched,
+    ) -> bool {
+        self.queued.load(Ordering::Acquire) > 0 && lock(&self.queue).find(is_it, searched).is_some()
     }
 
     /// Puts an entry back, behind what came meanwhile.

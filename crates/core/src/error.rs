@@ -596,6 +596,9 @@ pub enum RetrieveError {
         /// How long we waited.
         waited: Duration,
     },
+    /// The mailbox was dropped while the receive was posted, so that no message can come for it.
+    #[error("the mailbox of the receive was dropped before a message came")]
+    Closed,
     /// A message came that cannot be opened. Its sender broke the format.
     #[error("a message from rank {rank} cannot be opened: {cause}")]
     Malformed {
@@ -636,6 +639,21 @@ pub enum UnpackError {
         /// What is there.
         found: usize,
     },
+    /// The message is longer than the memory of the posted receive it was for. It is the next one of `retrieve`.
+    #[error(
+        "the message is {found} bytes long, and the posted receive has memory for {room}; the message waits for `retrieve`"
+    )]
+    TooLong {
+        /// Bytes of the memory.
+        room: usize,
+        /// Bytes of the message.
+        found: usize,
+    },
+    /// The message for a posted receive has several pieces, or none. It is the next one of `retrieve`.
+    #[error(
+        "the message for a posted receive is not one piece but several or none; it waits for `retrieve`"
+    )]
+    Several,
     /// The piece is a lent buffer.
     #[error("the piece is a lent buffer; unpack it with `unpack_lent`")]
     Lent,

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -74,12 +75,12 @@ pub fn local_over_tcp<T: Send>(
 ) -> Result<Vec<T>> {
     assert!(size > 0, "a job has at least one rank");
     crate::log::show_if_asked();
-    let locators = Arc::new(OnceLock::new());
+    let listeners = Arc::new(OnceLock::new());
     let authority = Authority::new(CLUSTER, JOB).map_err(no_identity)?;
     let (mut decks, mut places, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for rank in 0..size {
         let id = ProcessId::new(Rank(rank), Incarnation(0));
-        let neighbours = Box::new(Networked(Arc::clone(&locators)));
+        let neighbours = Box::new(Networked(Arc::clone(&listeners)));
         let process = Process::new(id, size, "local".into(), Memory::Heap, neighbours)
             .map_err(JoinError::Memory)?;
         let place = Arc::downgrade(&process);
@@ -88,12 +89,15 @@ pub fn local_over_tcp<T: Send>(
         let credentials = credentials_of(&authority, id)?;
         let network = Network::plain();
         let networks = attach(&control, id, &credentials, Some(listen), &[network])?;
-        all.push(networks.locator());
+        all.push(Listener {
+            locator: networks.locator(),
+            has_left: AtomicBool::new(false),
+        });
         let _ = process.networks.set(networks);
         places.push(place);
         decks.push(Endpoint::new(process));
     }
-    let _ = locators.set(all);
+    let _ = listeners.set(all);
     run_ranks(decks, body, |gone| {
         for place in places.iter().filter_map(Weak::upgrade) {
             if place.id != gone.process() {
@@ -258,8 +262,20 @@ impl Neighbours for Local {
 /// never certain that nobody can send any more.
 const LONELY: Duration = Duration::from_secs(20);
 
-/// Ranks of the same OS process that reach each other through a network: where each of them listens.
-struct Networked(Arc<OnceLock<Vec<String>>>);
+/// Ranks of the same OS process that reach each other through a network.
+struct Networked(Arc<OnceLock<Vec<Listener>>>);
+
+/// Where a rank listens, until it leaves.
+struct Listener {
+    locator: String,
+    has_left: AtomicBool,
+}
+
+impl Networked {
+    fn listener(&self, rank: Rank) -> Option<&Listener> {
+        self.0.get()?.get(rank.0 as usize)
+    }
+}
 
 impl Neighbours for Networked {
     fn reach(
@@ -280,14 +296,26 @@ impl Neighbours for Networked {
             rank,
             cause: "not on the network".into(),
         };
-        let locator = self.0.get().and_then(|all| all.get(rank.0 as usize));
+        let listener = self.listener(rank).ok_or_else(no_path)?;
         let networks = process.networks.get().ok_or_else(no_path)?;
         let deadline = Instant::now() + patience;
-        let link = networks.connect(peer, locator.ok_or_else(no_path)?, deadline, drop)?;
+        let link = networks.connect(peer, &listener.locator, deadline, drop);
+        // Who does not answer may have left meanwhile.
+        let link = link.map_err(|error| match process.peers.gone(peer) {
+            Some(gone) => ReachError::Gone(gone),
+            None if listener.has_left.load(Ordering::Acquire) => {
+                ReachError::Gone(Gone::new(peer, Departure::Left))
+            }
+            None => error,
+        })?;
         Ok(Path::Net(link))
     }
 
-    fn leave(&self, _: ProcessId, _: Departure) {}
+    fn leave(&self, me: ProcessId, _: Departure) {
+        if let Some(listener) = self.listener(me.rank) {
+            listener.has_left.store(true, Ordering::Release);
+        }
+    }
 
     fn is_launched(&self) -> bool {
         true

@@ -130,6 +130,11 @@ impl Mailboxes {
         }
     }
 
+    /// Why the whole job fails, if it does.
+    pub(crate) fn failure(&self) -> Option<Gone> {
+        self.failure.get().copied()
+    }
+
     /// The process because of which the job fails, if it does.
     pub(crate) fn failed(&self) -> Option<ProcessId> {
         self.failure.get().map(Gone::process)

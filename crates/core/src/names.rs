@@ -194,7 +194,7 @@ impl Names {
             }
         }
         if let Ok(name) = Name::new(name) {
-            let holder = shard_of(name, self.size);
+            let holder = self.holder_of(courier, name);
             let _ = self.send_to_holder(courier, holder, NameFrame::Unbind { name, address });
         }
     }
@@ -353,9 +353,9 @@ impl Names {
         /// A successor that does not answer by then is not waited for.
         const PATIENCE: Duration = Duration::from_secs(2);
         let held: Vec<_> = {
-            let directory = lock(&self.directory);
+            let mut directory = lock(&self.directory);
             let bindings = directory
-                .bindings()
+                .leave()
                 .map(|(name, address)| (name.to_owned(), address));
             bindings
                 .filter(|(_, address)| address.process != self.me)

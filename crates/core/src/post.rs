@@ -34,10 +34,48 @@ impl MemoryLink {
         if len <= SharedProducer::SHORT_MAX || len <= self.lane.ring().eager_max() {
             return self.post_copied(around, route, message, until);
         }
-        self.post_long(around, message, until, |bytes, kind| {
-            let flags = message.flags().with(kind);
-            self.post_copied(around, route, &Ticket { bytes, flags }, until)
-        })
+        loop {
+            self.wait_for_turns(around, route, until)?;
+            let posted = self.post_long(around, message, until, |bytes, kind| {
+                let flags = message.flags().with(kind);
+                self.post_copied(around, route, &Ticket { bytes, flags }, until)
+            });
+            match posted {
+                // An operation took its turn meanwhile: the memory goes back first.
+                Err(PostError::Busy { .. }) if !matches!(until, Until::Now) => (),
+                posted => return posted,
+            }
+        }
+    }
+
+    /// Waits until no operation waits for its turn at a mailbox.
+    fn wait_for_turns(
+        &self,
+        around: &dyn WithLinks,
+        route: &Route,
+        until: Until,
+    ) -> Result<(), PostError> {
+        let rank = self.peer.rank;
+        let contention = Contention::default();
+        let mut patience = Patience::until(until.deadline(), &contention);
+        let mut naps = Naps::default();
+        while self.has_turns(route) {
+            self.check(&route.watch)?;
+            if let Until::Now = until {
+                return Err(PostError::Busy { rank });
+            }
+            around.pump_all();
+            match patience.step() {
+                Step::Again => (),
+                Step::Expired(_) => return Err(PostError::TimedOut { rank }),
+                Step::Sleep(nap) => {
+                    self.remark_full(around, &mut patience);
+                    self.counts.sleeps.add(1);
+                    naps.sleep(nap);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes a credit, then a place in the lane.
@@ -106,6 +144,9 @@ impl MemoryLink {
             }
             if route.is_closed() {
                 return unpaid(paid, PostError::Closed { rank });
+            }
+            if !paid && message.flags().is_ticket() && self.has_turns(route) {
+                return Err(PostError::Busy { rank });
             }
             spin(patience.quick_looks(), || false);
             let step = match until {
@@ -365,9 +406,9 @@ impl Naps {
 }
 
 /// The ticket of a long message in the place of its bytes.
-struct Ticket<'a> {
-    bytes: &'a [u8],
-    flags: Flags,
+pub(crate) struct Ticket<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) flags: Flags,
 }
 
 impl mizzen_lane::Parts for Ticket<'_> {

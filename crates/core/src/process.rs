@@ -30,10 +30,12 @@ use crate::mailboxes::Mailboxes;
 use crate::memory::{Arena, Ending, HandedTicket, Holding, Memory, Place, SlabId};
 use crate::names::{Courier, Names};
 use crate::net::{Control, NetLink, Networks};
+use crate::operations::{Operation, Operations};
 use crate::peers::{Path, Peers};
 use crate::progress::{Progress, Then};
 use crate::rank::{Address, FIRST_MAILBOX, Incarnation, MailboxId, ProcessId, Rank};
 use crate::reactor::Reactor;
+use crate::standing::Standing;
 use crate::wait::{Contention, Patience, Step};
 use crate::workers::Workers;
 
@@ -68,6 +70,8 @@ pub struct Process {
     pub(crate) peers: Peers,
     names: Names,
     pub(crate) neighbours: Box<dyn Neighbours>,
+    /// What is under way without a thread of its own.
+    pub(crate) operations: Arc<Operations>,
     reactor: Mutex<Option<Reactor>>,
     /// The workers, once there is something to do for them.
     workers: OnceLock<Arc<Workers>>,
@@ -80,6 +84,8 @@ pub struct Process {
     has_taken_first: AtomicBool,
     /// The counted objects of services.
     pub(crate) counters: Counters,
+    /// What is moved on while threads wait for something else.
+    pub(crate) standing: Standing,
     /// Processes that left in order, and the mailboxes they had posted to: if they turn out to have failed, these are told.
     left: Mutex<HashMap<ProcessId, Vec<MailboxId>>>,
 }
@@ -147,6 +153,7 @@ impl Process {
             peers: Peers::default(),
             names: Names::new(id, size),
             neighbours,
+            operations: Arc::default(),
             reactor: Mutex::default(),
             workers: OnceLock::new(),
             handles: AtomicUsize::new(0),
@@ -154,6 +161,7 @@ impl Process {
             is_last: AtomicBool::new(false),
             has_taken_first: AtomicBool::new(false),
             counters: Counters::default(),
+            standing: Standing::default(),
             left: Mutex::default(),
         }))
     }
@@ -501,9 +509,19 @@ impl Process {
         let mut reactor = lock(&self.reactor);
         if reactor.is_none() {
             let (bells, links) = (Arc::clone(&self.bells), Arc::clone(&self.links));
-            *reactor = Some(Reactor::start(bells, Arc::clone(&self.mailboxes), links)?);
+            let (mailboxes, operations) =
+                (Arc::clone(&self.mailboxes), Arc::clone(&self.operations));
+            *reactor = Some(Reactor::start(bells, mailboxes, links, operations)?);
         }
         Ok(())
+    }
+
+    /// Has an operation moved on by who waits, and by the reactor.
+    pub(crate) fn move_on_later(&self, operation: Arc<Operation>) {
+        self.operations.add(operation);
+        if self.can_move_on_later() {
+            self.bells.ring(REACTOR_BELL);
+        }
     }
 
     /// A task found no room, and nobody knows when there is some: it asks again soon.
@@ -601,6 +619,7 @@ impl Progress for Process {
             link.pump(&self.mailboxes);
         }
         self.poll_networks();
+        self.standing.move_on();
     }
 
     #[inline]

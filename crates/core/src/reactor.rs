@@ -1,4 +1,5 @@
-//! The thread that wakes async tasks: it sleeps on one bell, which senders ring for every mailbox that a task awaits.
+//! The thread that wakes async tasks: it sleeps on one bell, which senders ring for every mailbox that a task awaits. It also
+//! moves on what waits for room, and operations under way, if nobody else does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +14,7 @@ use crate::delivery::Looker;
 use crate::link::MemoryLink;
 use crate::links::Links;
 use crate::mailboxes::Mailboxes;
+use crate::operations::Operations;
 use crate::threads::Ours;
 
 /// A lost ring costs at most this much.
@@ -35,6 +37,7 @@ impl Reactor {
         bells: Arc<Bells>,
         mailboxes: Arc<Mailboxes>,
         links: Arc<Links>,
+        operations: Arc<Operations>,
     ) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, mine) = (Arc::clone(&stop), Arc::clone(&bells));
@@ -51,7 +54,17 @@ impl Reactor {
                 for core in mailboxes.all() {
                     core.wake_task(Looker::Reactor, &links);
                 }
-                let nap = move_on(&links, &mailboxes, &mut naps);
+                let moved = operations.move_on();
+                naps = if moved { 0 } else { naps };
+                let mut nap = move_on(&links, &mailboxes, &mut naps);
+                if moved {
+                    // There may be more at once.
+                    continue;
+                }
+                if !operations.is_empty() && nap == NAP {
+                    naps += 1;
+                    nap = behind_nap(naps);
+                }
                 drop(links);
                 let _ours = Ours::enter();
                 futex::wait(bell.word(), count, Some(nap));
@@ -95,7 +108,11 @@ fn move_on(links: &[Arc<MemoryLink>], mailboxes: &Mailboxes, naps: &mut u32) -> 
         }
     }
     *naps += 1;
-    BEHIND_NAP * (1 << (*naps).min(BEHIND_NAPS))
+    behind_nap(*naps)
+}
+
+fn behind_nap(naps: u32) -> Duration {
+    BEHIND_NAP * (1 << naps.min(BEHIND_NAPS))
 }
 
 impl Drop for Reactor {

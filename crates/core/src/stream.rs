@@ -101,7 +101,7 @@ impl MemoryLink {
 }
 
 /// The peer of a link, as the receiver of one message.
-struct Peer<'a> {
+pub(crate) struct Peer<'a> {
     link: &'a MemoryLink,
     around: &'a dyn WithLinks,
     until: Until,
@@ -111,7 +111,7 @@ struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    fn new(
+    pub(crate) fn new(
         link: &'a MemoryLink,
         around: &'a dyn WithLinks,
         until: Until,

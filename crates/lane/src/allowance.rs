@@ -7,7 +7,7 @@
 use crate::arena::NUMBERS;
 use crate::manifest::CHUNK;
 use crate::returns::MOST_CHUNKS;
-use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::sync::{Arc, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// Bytes of long messages of this process that may be unread at one other, unless set otherwise.
 pub const ALLOWANCE: usize = 64 << 20;
@@ -122,16 +122,16 @@ impl Allowance {
 
 /// A message that waits to begin. While there is one, others that are long do not take more than they need to go on.
 #[derive(Debug)]
-pub struct Waits<'a>(&'a Allowance);
+pub struct Waits(Arc<Allowance>);
 
-impl<'a> Waits<'a> {
-    pub(crate) fn new(allowance: &'a Allowance) -> Self {
+impl Waits {
+    pub(crate) fn new(allowance: &Arc<Allowance>) -> Self {
         allowance.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(allowance)
+        Self(Arc::clone(allowance))
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for Waits {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn no_more_is_promised_than_is_allowed() {
-        let allowance = Allowance::new(7);
+        let allowance = Arc::new(Allowance::new(7));
         allowance.set(0);
         assert_eq!(allowance.limit(), LEAST);
         assert!(!allowance.try_promise(LEAST + 1) && !allowance.try_promise(usize::MAX));

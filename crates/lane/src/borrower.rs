@@ -99,7 +99,7 @@ impl<B: Backing> Borrower<B> {
     }
 
     /// A message waits to begin: as long as this is there, those that are being written take no more than they need.
-    pub fn wait(&self) -> Waits<'_> {
+    pub fn wait(&self) -> Waits {
         Waits::new(&self.allowance)
     }
 

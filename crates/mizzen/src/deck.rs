@@ -383,7 +383,12 @@ impl Deck {
     }
 
     /// Overlaps communication with computation on borrowed data: what is posted inside the closure goes on while the closure
-    /// computes, and is done when `scope` returns.
+    /// computes or reads, without a thread of its own, and is done when `scope` returns, whether somebody waited for it or not.
+    ///
+    /// If the closure panics, what is not done is taken back before the panic goes on. A message that nobody knows of yet
+    /// was not posted. Who reads one that was announced gets [`UnpackError::Retracted`](crate::UnpackError::Retracted), or,
+    /// on another host, does not find it any more; a body that is on the network already is waited for. Memory that was being
+    /// filled holds some of its message.
     ///
     /// ```
     /// use mizzen::Message;
@@ -404,7 +409,7 @@ impl Deck {
     /// }).unwrap();
     /// ```
     pub fn scope<'env, T>(&self, body: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> T) -> T {
-        std::thread::scope(|threads| body(&Scope::new(threads)))
+        mizzen_core::scope(body)
     }
 }
 

@@ -110,8 +110,8 @@ pub use mizzen_core::{
     ArenaError, BindError, Borrowed, CounterRow, Departure, Descriptor, Error, ErrorScope,
     FetchError, Gone, Incarnation, Incoming, JoinError, Later, Lent, LentBuffer, Mailbox,
     MailboxError, MailboxRef, Message, Pending, Plain, PlainBytes, PostError, ProcessId, Rank,
-    Ranks, ReachError, Result, RetrieveError, Scope, Select, Semaphore, Sender, ServiceError, Task,
-    TaskError, UnpackError, select, zerocopy,
+    Ranks, ReachError, Receive, Received, Result, RetrieveError, Scope, Select, Semaphore, Sender,
+    ServiceError, Task, TaskError, UnpackError, select, zerocopy,
 };
 pub use pool::{Outcome, Pool, PoolError, Progress, Report};
 pub use rpc::{Call, CallError, Client, RawClient, Reply, Request, Service, is_cancelled};

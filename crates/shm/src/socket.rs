@@ -166,10 +166,13 @@ impl Socket {
         let flags = flags | RecvFlags::CMSG_CLOEXEC;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut is_reset = false;
         let message = loop {
             let mut iov = [IoSliceMut::new(buf)];
             match rustix::net::recvmsg(&self.fd, &mut iov, &mut control, flags) {
                 Err(Errno::INTR) => {}
+                // A peer that closes without having read all we sent is reported so, once, and before what it said last.
+                Err(Errno::CONNRESET) if !is_reset => is_reset = true,
                 other => break other,
             }
         };
@@ -265,6 +268,18 @@ mod tests {
             SendFlags::NOSIGNAL,
         )
         .unwrap();
+    }
+
+    #[test]
+    fn the_last_word_of_a_peer_that_did_not_hear_ours_is_heard() {
+        let (a, b) = Socket::pair().unwrap();
+        a.send(b"bye", &[]).unwrap();
+        b.send(b"not read", &[]).unwrap();
+        drop(a);
+        let mut buf = [0; MAX_PACKET];
+        let last = b.try_recv(&mut buf).unwrap().unwrap();
+        assert_eq!(&buf[..last.len], b"bye");
+        assert!(matches!(b.try_recv(&mut buf), Err(SocketError::Closed)));
     }
 
     #[test]

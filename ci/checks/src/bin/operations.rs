@@ -1,6 +1,8 @@
 //! Posts and retrievals under way: how many, how large, whether a thread is made for them, and what a silent reader stops.
 //!
-//! `operations under-way COUNT`: so many posts wait for a reader at once, and so many retrievals for messages.
+//! `operations under-way COUNT`: so many posts wait for a reader at once, as tasks and in a scope, and so many retrievals for
+//! messages.
+//! `operations posted COUNT`: rank 0 posts so many receives; the others' messages come in another order.
 //! `operations crossing BYTES`: all ranks post so many bytes to all others, and read then.
 //! `operations silent`: rank 0 fills what may wait for rank 1, and measures how fast it posts to rank 2 before and after.
 
@@ -13,7 +15,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use mizzen::{Deck, Error, Mailbox, Message, PostError};
+use mizzen::{Deck, Error, Mailbox, Message, PostError, Receive};
 use mizzen_checks::allocated::{self, Counting};
 
 #[global_allocator]
@@ -29,12 +31,13 @@ fn main() -> Result<()> {
     let number = options.next().map(|number| number.parse::<usize>());
     let deck = Deck::join()?;
     let outcome = match (mode.as_str(), number) {
-        ("under-way", Some(Ok(count))) => {
-            retrievals_under_way(&deck, count).and_then(|()| posts_under_way(&deck, count))
-        }
+        ("under-way", Some(Ok(count))) => retrievals_under_way(&deck, count)
+            .and_then(|()| posts_under_way(&deck, count))
+            .and_then(|()| scope_under_way(&deck, count)),
+        ("posted", Some(Ok(count))) => receives_posted(&deck, count),
         ("crossing", Some(Ok(bytes))) => crossing(&deck, bytes),
         ("silent", None) => silent(&deck),
-        _ => bail!("operations under-way COUNT | crossing BYTES | silent"),
+        _ => bail!("operations under-way COUNT | posted COUNT | crossing BYTES | silent"),
     };
     if let Err(error) = outcome {
         // Who leaves in order waits for readers, and there may be none.
@@ -132,16 +135,7 @@ fn posts_under_way(deck: &Deck, count: usize) -> Result<()> {
         return Ok(());
     }
     let (inbox, gate) = (deck.fetch("inbox")?, deck.fetch("gate")?);
-    // As much of it goes as the reader's process takes without reading.
-    let mut filled = [0, 0];
-    loop {
-        let more = [fill(&inbox, large)?, fill(&inbox, || number(0))?];
-        filled = [filled[0] + more[0], filled[1] + more[1]];
-        if more == [0, 0] {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let filled = fill_up(&inbox)?;
     let before = (threads()?, allocated::bytes());
     let mut context = Context::from_waker(Waker::noop());
     let mut posts: Vec<Operation<'_>> = Vec::with_capacity(count);
@@ -170,6 +164,71 @@ fn posts_under_way(deck: &Deck, count: usize) -> Result<()> {
         during.0 == before.0 && after == before.0,
         "a thread was made"
     );
+    Ok(())
+}
+
+/// Posts as much as goes without the reader reading: how many large messages, and how many short ones.
+fn fill_up(inbox: &mizzen::MailboxRef) -> Result<[u64; 2]> {
+    let mut filled = [0, 0];
+    loop {
+        let more = [fill(inbox, large)?, fill(inbox, || number(0))?];
+        filled = [filled[0] + more[0], filled[1] + more[1]];
+        if more == [0, 0] {
+            return Ok(filled);
+        }
+        // The reader's process makes room for some more.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// So many posts of a scope wait for a reader, which finds all of them in their order.
+fn scope_under_way(deck: &Deck, count: usize) -> Result<()> {
+    if deck.rank() == 1 {
+        let inbox = deck.mailbox()?;
+        deck.bind("scope's inbox", &inbox)?;
+        let gate = deck.mailbox()?;
+        deck.bind("scope's gate", &gate)?;
+        let [filled, all] = gate.receive::<[u64; 2]>()?;
+        for _ in 0..filled {
+            inbox.retrieve()?;
+        }
+        for number in 0..all {
+            ensure!(inbox.receive::<u64>()? == number, "they keep their order");
+        }
+        return Ok(());
+    }
+    if deck.rank() != 0 {
+        return Ok(());
+    }
+    let (inbox, gate) = (deck.fetch("scope's inbox")?, deck.fetch("scope's gate")?);
+    let filled = fill_up(&inbox)?.iter().sum::<u64>();
+    // Now and then there is room for one after all: the reader's process makes some.
+    let numbers: Vec<u64> = (0..count as u64 + 100_000).collect();
+    let before = threads()?;
+    let (waited, during) = deck.scope(|scope| {
+        let (mut posts, mut waiting) = (Vec::with_capacity(count), 0);
+        for number in &numbers {
+            let mut message = Message::new();
+            message.pack_cheaper(number);
+            let post = scope.post(&inbox, message);
+            waiting += usize::from(!post.is_done());
+            posts.push(post);
+            if waiting == count {
+                break;
+            }
+        }
+        let waited = posts.iter().filter(|post| !post.is_done()).count();
+        let during = threads()?;
+        gate.send(&[filled, posts.len() as u64])?;
+        posts.into_iter().try_for_each(mizzen::Pending::wait)?;
+        anyhow::Ok((waited, during))
+    })?;
+    let made = during.max(threads()?) - before;
+    println!(
+        "under way: {waited} of {count} posts of a scope waited for a reader behind {filled} others: {made} threads made"
+    );
+    ensure!(waited > count / 2, "most of them find no room");
+    ensure!(made == 0, "a thread was made");
     Ok(())
 }
 
@@ -214,6 +273,72 @@ fn retrievals_under_way(deck: &Deck, count: usize) -> Result<()> {
     println!("under way: {count} retrievals waited: {bytes} B each beside their mailboxes");
     ensure!(bytes <= BYTES_EACH, "a retrieval under way takes {bytes} B");
     ensure!(during.0 <= before.0 + 1, "a thread was made for each");
+    Ok(())
+}
+
+/// So many receives are posted, by turns from each other rank, before anything comes. Each rank sends all of its messages at once,
+/// so that they come in another order.
+fn receives_posted(deck: &Deck, count: usize) -> Result<()> {
+    let others = deck.size() as usize - 1;
+    let each = count / others;
+    if deck.rank() != 0 {
+        let gate = deck.mailbox()?;
+        deck.bind(&format!("gate {}", deck.rank()), &gate)?;
+        let inbox = deck.fetch("posted")?;
+        gate.receive::<u8>()?;
+        for number in 0..each {
+            inbox.send(&[number as u64, u64::from(deck.rank().0)])?;
+        }
+        // Who leaves ends the receives that name it.
+        gate.receive::<u8>()?;
+        return Ok(());
+    }
+    let inbox = deck.mailbox()?;
+    deck.bind("posted", &inbox)?;
+    let gates = deck
+        .others()
+        .map(|rank| deck.fetch(&format!("gate {rank}")))
+        .collect::<mizzen::Result<Vec<_>>>()?;
+    let memory: Vec<Vec<u64>> = (0..each * others).map(|_| vec![0; 2]).collect();
+    let before = (threads()?, allocated::bytes());
+    let mut receives = Vec::with_capacity(memory.len());
+    for (number, memory) in memory.into_iter().enumerate() {
+        receives.push(inbox.post_receive_from(1 + (number % others) as u32, memory)?);
+    }
+    // Each has a waker left; the first one has the reactor started.
+    let mut context = Context::from_waker(Waker::noop());
+    let is_done = |receive: &mut Receive<u64>| Pin::new(receive).poll(&mut context).is_ready();
+    ensure!(!receives.iter_mut().any(is_done), "nothing was sent");
+    let during = (threads()?, allocated::bytes());
+    let bytes = (during.1 - before.1) / receives.len() as isize;
+    let began = Instant::now();
+    gates.iter().try_for_each(|gate| gate.send(&0u8))?;
+    let operations = receives.into_iter().enumerate().map(|(number, receive)| {
+        Box::pin(async move {
+            let received = receive.await?;
+            let rank = 1 + number % others;
+            assert_eq!(received[..], [(number / others) as u64, rank as u64]);
+            assert_eq!(received.source().0 as usize, rank);
+            Ok(())
+        }) as Operation<'_>
+    });
+    for operation in operations.rev() {
+        complete(vec![operation])?;
+    }
+    let took = began.elapsed();
+    let after = threads()?;
+    println!(
+        "posted: {} receives waited for {others} ranks: {bytes} B each beside their memory, {} threads made; all done in {:.0} ms",
+        each * others,
+        during.0.max(after) - before.0,
+        took.as_secs_f64() * 1e3
+    );
+    gates.iter().try_for_each(|gate| gate.send(&0u8))?;
+    ensure!(bytes <= BYTES_EACH, "a posted receive takes {bytes} B");
+    ensure!(
+        during.0.max(after) <= before.0 + 1,
+        "a thread was made for each"
+    );
     Ok(())
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    fn is(&self, entry: &Entry) -> bool {
+    pub(super) fn is(&self, entry: &Entry) -> bool {
         match entry {
             Entry::Message(delivery) => delivery.source.rank == self.rank,
             Entry::Gone(gone) => gone.rank() == self.rank || self.failed == Some(gone.process()),
@@ -55,13 +55,17 @@ impl Queue {
     }
 
     /// Where the first wanted entry is, if it is not among those that were searched before.
-    pub(super) fn find(&self, wanted: Wanted, searched: &mut Searched) -> Option<usize> {
+    pub(super) fn find(
+        &self,
+        is_it: impl Fn(&Entry) -> bool,
+        searched: &mut Searched,
+    ) -> Option<usize> {
         if searched.taken != self.taken {
             let taken = self.taken;
             *searched = Searched { taken, before: 0 };
         }
         let mut rest = self.entries.range(searched.before..);
-        let found = rest.position(|entry| wanted.is(entry));
+        let found = rest.position(is_it);
         let found = found.map(|further| searched.before + further);
         searched.before = found.unwrap_or(self.entries.len());
         found

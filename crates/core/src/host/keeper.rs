@@ -53,8 +53,11 @@ const DEATH_PATIENCE: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
-/// How soon the launcher is asked again where a rank listens, when it told of a life before the wanted one.
+/// How soon the launcher is asked again where a rank listens, when it told of a life before the wanted one, or of one that does not
+/// listen there.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
+/// How long after a process stopped listening the launcher may take to know that it left.
+const LEAVING: Duration = Duration::from_secs(2);
 
 const AGENT: u64 = 0;
 const WAKE: u64 = 1;
@@ -169,6 +172,7 @@ impl Keeper {
             cause: cause.into(),
         };
         let deadline = Instant::now() + patience;
+        let mut refused = None;
         let mut state = lock(&self.introductions);
         state.refused.remove(&rank);
         loop {
@@ -183,7 +187,14 @@ impl Keeper {
             let is_stale = match state.elsewhere.remove(&rank) {
                 Some((peer, locator)) if peer.incarnation >= since => {
                     drop(state);
-                    return self.connect(process, peer, &locator, deadline);
+                    let outcome = self.connect(process, peer, &locator, deadline);
+                    let may_have_left = matches!(outcome, Err(Unmet::Refused(_)))
+                        && refused.get_or_insert_with(Instant::now).elapsed() < LEAVING;
+                    if !may_have_left || Instant::now() >= deadline {
+                        return outcome.map_err(Unmet::into_error);
+                    }
+                    state = lock(&self.introductions);
+                    true
                 }
                 // Where an earlier life listened: the launcher will hear of the later one.
                 stale => stale.is_some(),
@@ -237,18 +248,27 @@ impl Keeper {
         peer: ProcessId,
         locator: &str,
         deadline: Instant,
-    ) -> Result<Path, ReachError> {
-        if let Some(gone) = process.peers.gone(peer) {
-            return Err(ReachError::Gone(gone));
+    ) -> Result<Path, Unmet> {
+        let gone = || process.peers.gone(peer).map(ReachError::Gone);
+        if let Some(gone) = gone() {
+            return Err(Unmet::Final(gone));
         }
         let cause = || "this process has no network, although the job has several hosts".into();
         let no_network = || ReachError::NoPath {
             rank: peer.rank,
             cause: cause(),
         };
-        let networks = process.networks.get().ok_or_else(no_network)?;
-        let link = networks.connect(peer, locator, deadline, |way| self.tell_path(way))?;
-        Ok(Path::Net(link))
+        let networks = process.networks.get();
+        let networks = networks.ok_or_else(|| Unmet::Final(no_network()))?;
+        match networks.connect(peer, locator, deadline, |way| self.tell_path(way)) {
+            Ok(link) => Ok(Path::Net(link)),
+            // It may have left while we dialled.
+            Err(error) => Err(match gone() {
+                Some(gone) => Unmet::Final(gone),
+                None if networks.has_one_of(locator) => Unmet::Refused(error),
+                None => Unmet::Final(error),
+            }),
+        }
     }
 
     /// Has the user told how a peer is reached, if it asked for that.
@@ -279,6 +299,21 @@ impl Keeper {
         // Taking the lock orders this after the look of a thread that is about to wait.
         drop(lock(&self.introductions));
         self.changed.notify_all();
+    }
+}
+
+/// Why a process of another host was not met.
+enum Unmet {
+    /// It did not take our call where it listened. It may be leaving, and the launcher about to hear of it.
+    Refused(ReachError),
+    Final(ReachError),
+}
+
+impl Unmet {
+    fn into_error(self) -> ReachError {
+        match self {
+            Self::Refused(error) | Self::Final(error) => error,
+        }
     }
 }
 

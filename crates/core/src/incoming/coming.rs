@@ -24,7 +24,7 @@ const STEP: usize = 1 << 20;
 /// gives any back.
 const LENT_PATIENCE: Duration = Duration::from_secs(10);
 
-impl Incoming<'_> {
+impl<'m> Incoming<'m> {
     /// Copies the bytes from `at` on, waiting for them.
     #[inline]
     pub(super) fn copy(&mut self, at: usize, target: &mut [u8]) -> Result<(), UnpackError> {
@@ -169,6 +169,33 @@ impl Incoming<'_> {
 
     /// Fills the memory of the cheaper pieces, straight from the network where it can.
     pub(super) fn finish_offered(mut self) -> Result<(), UnpackError> {
+        let wanted = self.fill_from_head();
+        if wanted.is_empty() {
+            // Dropping it declines the body.
+            return Ok(());
+        }
+        let Some(mut skipped) = self.skipped(&wanted)? else {
+            self.receive_all()?;
+            for (at, target) in wanted {
+                self.payload.copy_out(at, target);
+            }
+            return Ok(());
+        };
+        let Payload::Offered(offered) = &mut self.payload else {
+            return Ok(());
+        };
+        let mut skipped = skipped.iter_mut();
+        let mut parts: Vec<&mut [u8]> = Vec::with_capacity(wanted.len() * 2 + 1);
+        for (_, target) in wanted {
+            parts.extend(skipped.next().map(Vec::as_mut_slice));
+            parts.push(target);
+        }
+        parts.extend(skipped.next().map(Vec::as_mut_slice));
+        offered.receive(&mut parts)
+    }
+
+    /// Fills the cheaper pieces that came with the announcement; returns those of the body, in their order.
+    pub(super) fn fill_from_head(&mut self) -> Vec<(usize, &'m mut [u8])> {
         let here = self.payload.here();
         let mut wanted = Vec::new();
         for (at, target) in core::mem::take(&mut self.pending) {
@@ -178,42 +205,36 @@ impl Incoming<'_> {
                 wanted.push((at, target));
             }
         }
-        if wanted.is_empty() {
-            // Dropping it declines the body.
-            return Ok(());
-        }
         wanted.sort_by_key(|(at, _)| *at);
+        wanted
+    }
+
+    /// Memory for what is skipped before each of the wanted pieces, and at the end. `None`: they cannot come straight into place.
+    pub(super) fn skipped(
+        &self,
+        wanted: &[(usize, &'m mut [u8])],
+    ) -> Result<Option<Vec<Vec<u8>>>, UnpackError> {
+        let here = self.payload.here();
+        let Payload::Offered(offered) = &self.payload else {
+            return Ok(None);
+        };
         // A piece that was unpacked twice, or one that a strange sender cut in two.
-        let is_odd = wanted[0].0 < here
+        let is_odd = wanted.first().is_some_and(|(at, _)| *at < here)
             || wanted
                 .windows(2)
                 .any(|two| two[0].0 + two[0].1.len() > two[1].0);
-        let Payload::Offered(offered) = &mut self.payload else {
-            return Ok(());
-        };
         // Each wanted piece, what is skipped before it, and what is skipped at the end.
         if is_odd || wanted.len() * 2 + 1 > offered.max_parts() {
-            self.receive_all()?;
-            for (at, target) in wanted {
-                self.payload.copy_out(at, target);
-            }
-            return Ok(());
+            return Ok(None);
         }
-        let mut skipped = Vec::new();
+        let mut skipped = Vec::with_capacity(wanted.len() + 1);
         let mut reached = here;
-        for (at, target) in &wanted {
+        for (at, target) in wanted {
             skipped.push(zeroed(at - reached)?);
             reached = at + target.len();
         }
         skipped.push(zeroed(offered.len() - reached)?);
-        let mut skipped = skipped.iter_mut();
-        let mut parts: Vec<&mut [u8]> = Vec::with_capacity(wanted.len() * 2 + 1);
-        for (_, target) in wanted {
-            parts.extend(skipped.next().map(Vec::as_mut_slice));
-            parts.push(target);
-        }
-        parts.extend(skipped.next().map(Vec::as_mut_slice));
-        offered.receive(&mut parts)
+        Ok(Some(skipped))
     }
 
     /// Receives the body into memory of our own, and lent pieces of it into our arena.
@@ -297,7 +318,7 @@ fn fill(
 }
 
 /// Memory that costs nothing until it is written. Its length came from a peer.
-fn zeroed(len: usize) -> Result<Vec<u8>, UnpackError> {
+pub(super) fn zeroed(len: usize) -> Result<Vec<u8>, UnpackError> {
     Vec::<u8>::new()
         .try_reserve_exact(len)
         .map_err(|_| UnpackError::Memory { bytes: len })?;

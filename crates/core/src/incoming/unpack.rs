@@ -261,11 +261,6 @@ impl<'m> Incoming<'m> {
         Ok(())
     }
 
-    /// Bytes that [`finish`](Self::finish) will move.
-    pub(crate) fn pending_bytes(&self) -> usize {
-        self.pending.iter().map(|(_, target)| target.len()).sum()
-    }
-
     /// A copy of the message that holds nothing of the sender's memory, except for lent pieces: lanes and blocks are free
     /// again. Use it to keep a message for a long time.
     ///

@@ -5,6 +5,7 @@
 //! does, the process's reactor does.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::task::Waker;
 
 use mizzen_lane::Parts;
@@ -72,6 +73,16 @@ impl<T> Backlog<T> {
         Some(message)
     }
 
+    /// Removes the oldest entry of which this is true. Whether there was one.
+    pub(crate) fn remove(&mut self, is: impl Fn(&T) -> bool) -> bool {
+        let index = self.queue.iter().position(|(_, entry)| is(entry));
+        let removed = index.and_then(|index| self.queue.remove(index));
+        if let Some((len, _)) = &removed {
+            self.bytes -= len + EACH;
+        }
+        removed.is_some()
+    }
+
     /// Whether so much waits here that posters wait for less: until half of the allowance is free, so that they are not woken
     /// one by one.
     fn is_half_full(&self) -> bool {
@@ -93,6 +104,34 @@ impl<T> Backlog<T> {
             return Vec::new();
         }
         core::mem::take(&mut self.posters)
+    }
+}
+
+/// What waits at one place: a copy of a message, or the turn of one that stays where it is until it can go.
+#[derive(Debug)]
+pub(crate) enum Queued<T> {
+    Message(T),
+    Turn(Turn),
+}
+
+impl<T> Queued<T> {
+    /// Whether it is this turn.
+    pub(crate) fn is(&self, turn: &Turn) -> bool {
+        matches!(self, Self::Turn(other) if Arc::ptr_eq(&other.0, &turn.0))
+    }
+}
+
+/// The place of an operation among the messages that wait for a mailbox: what is posted after it waits behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct Turn(Arc<IsTurn>);
+
+/// Not empty, so that no two of them have the same address.
+#[derive(Debug)]
+struct IsTurn(#[expect(dead_code, reason = "only its address counts")] u8);
+
+impl Turn {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(IsTurn(0)))
     }
 }
 
@@ -175,6 +214,21 @@ mod tests {
         while backlog.pop().is_some() {}
         assert!(backlog.is_empty() && backlog.has_room(ALLOWANCE - EACH));
         assert!(!backlog.has_room(usize::MAX));
+    }
+
+    #[test]
+    fn a_turn_is_found_among_others_and_removed_once() {
+        let mut backlog = Backlog::default();
+        let turns = [Turn::new(), Turn::new()];
+        backlog.push(3, Queued::Message(7));
+        for turn in &turns {
+            backlog.push(0, Queued::Turn(turn.clone()));
+        }
+        assert!(backlog.remove(|entry| entry.is(&turns[1])));
+        assert!(!backlog.remove(|entry| entry.is(&turns[1])));
+        assert!(matches!(backlog.pop(), Some(Queued::Message(7))));
+        assert!(backlog.front().is_some_and(|entry| entry.is(&turns[0])));
+        assert!(backlog.pop().is_some() && backlog.has_room(ALLOWANCE - EACH));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use mizzen_lane::{Call, Watch};
 
-use super::backlog::{Backlog, Waiting};
+use super::backlog::{Backlog, Queued, Waiting};
 use super::lane_out::LaneOut;
 use crate::lock::lock;
 use crate::message::AnyTicket;
@@ -79,9 +79,11 @@ pub(super) struct Lists {
 /// What waits for a mailbox's credits, or for room in the shared lane.
 #[derive(Debug, Default)]
 pub(super) struct RouteBacklog {
-    pub(super) backlog: Backlog<Waiting>,
+    pub(super) backlog: Backlog<Queued<Waiting>>,
     /// Credits that only what waits here may use.
     pub(super) held: u32,
+    /// How many of them are turns of operations.
+    pub(super) turns: usize,
 }
 
 impl RouteBacklog {

@@ -8,6 +8,7 @@
 //! | `behind` | routes to the peer's mailboxes, and what waits for room |
 //! | `memory` | the link itself: lanes, watches, credits |
 //! | `moving_on` | posting what found no room before |
+//! | `turns` | operations that wait among them, and go when it is their turn |
 //! | `backlog` | messages that found no room, of one place |
 //! | `owners` | owners of buffers that others handed on |
 //! | `lane_out` | the sending end of a sender's own lane |
@@ -23,8 +24,9 @@ mod memory;
 mod moving_on;
 mod owners;
 mod reading;
+mod turns;
 
-pub(crate) use backlog::{ALLOWANCE, Backlog, LONGEST_TO_WAIT, Waiting};
+pub(crate) use backlog::{ALLOWANCE, Backlog, LONGEST_TO_WAIT, Queued, Turn, Waiting};
 pub(crate) use behind::{LaneBehind, Route};
 pub(crate) use channel::{Channel, Disconnected, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
 pub(crate) use fate::Fate;

@@ -6,8 +6,8 @@ use std::task::Waker;
 
 use mizzen_lane::Refused;
 
-use super::backlog::{Backlog, Waiting};
-use super::behind::{LaneBehind, LaneState, Route};
+use super::backlog::{Backlog, Queued, Waiting};
+use super::behind::{LaneBehind, LaneState, Route, RouteBacklog};
 use super::lane_out::{LaneOut, try_send};
 use super::memory::MemoryLink;
 use crate::bells::REACTOR_BELL;
@@ -45,23 +45,37 @@ impl MemoryLink {
         refund: u32,
     ) -> Option<bool> {
         let mut waiting = lock(&route.waiting);
-        if !Waiting::may_wait(message.flags()) || !waiting.backlog.has_room(message.len()) {
+        let flags = message.flags();
+        let is_early = flags.is_ticket() && waiting.turns > 0;
+        if is_early || !Waiting::may_wait(flags) || !waiting.backlog.has_room(message.len()) {
             return None;
         }
+        let entry = Queued::Message(Waiting::of(message));
+        self.counts.left_behind.add(1);
+        Some(self.queue_up(route, &mut waiting, (message.len(), entry), refund))
+    }
+
+    /// Adds an entry of so many bytes to what waits for a mailbox: whether nothing did before.
+    pub(super) fn queue_up(
+        &self,
+        route: &Arc<Route>,
+        waiting: &mut RouteBacklog,
+        (len, entry): (usize, Queued<Waiting>),
+        refund: u32,
+    ) -> bool {
         let is_first = waiting.backlog.is_empty();
         if is_first {
             // Acquire pairs with the release of who returned them: what the receiver did before is done.
             waiting.held = route.credits.swap(0, Ordering::Acquire);
         }
         waiting.held += refund;
-        waiting.backlog.push(message.len(), Waiting::of(message));
-        self.counts.left_behind.add(1);
+        waiting.backlog.push(len, entry);
         if is_first {
             let mut lists = lock(&self.behind.lists);
             lists.routes.push(Arc::clone(route));
             self.mark_behind(true);
         }
-        Some(is_first)
+        is_first
     }
 
     /// Whether something waits for a mailbox: what is posted to it then waits behind it.
@@ -125,12 +139,13 @@ impl MemoryLink {
         }
     }
 
-    fn move_route_on(&self, route: &Arc<Route>) -> bool {
+    pub(super) fn move_route_on(&self, route: &Arc<Route>) -> bool {
         let mut waiting = lock(&route.waiting);
         let before = waiting.backlog.is_empty();
         let mut moved = false;
         let (is_ended, is_closed) = (self.fate.is_ended(), route.is_closed());
-        while let Some(message) = waiting.backlog.front() {
+        // Who has a turn takes it itself.
+        while let Some(Queued::Message(message)) = waiting.backlog.front() {
             // What nobody will read is lost, as it would be at the receiver; but that gives back what it was lent.
             let is_lost = is_ended || is_closed && !message.hands_over();
             if !is_lost {
@@ -152,21 +167,28 @@ impl MemoryLink {
             }
             moved = true;
             let gone = waiting.backlog.pop();
-            if is_lost {
-                self.note_unheard(gone);
+            if let (true, Some(Queued::Message(gone))) = (is_lost, gone) {
+                self.note_unheard(Some(gone));
             }
         }
-        if waiting.backlog.is_empty() && !before {
+        if !before {
+            self.let_go_if_empty(route, &mut waiting);
+        }
+        let posters = waiting.backlog.take_posters();
+        drop(waiting);
+        posters.into_iter().for_each(Waker::wake);
+        moved
+    }
+
+    /// If nothing waits for a mailbox any more, everybody may have its credits.
+    pub(super) fn let_go_if_empty(&self, route: &Arc<Route>, waiting: &mut RouteBacklog) {
+        if waiting.backlog.is_empty() {
             let held = core::mem::take(&mut waiting.held);
             route.credits.fetch_add(held, Ordering::Release);
             let mut lists = lock(&self.behind.lists);
             lists.routes.retain(|other| !Arc::ptr_eq(other, route));
             self.mark_behind(!lists.is_empty());
         }
-        let posters = waiting.backlog.take_posters();
-        drop(waiting);
-        posters.into_iter().for_each(Waker::wake);
-        moved
     }
 
     /// A place for a sender's lane.

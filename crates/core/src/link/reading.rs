@@ -56,18 +56,23 @@ impl Streaming for Stream {
         self.bytes.here()
     }
 
+    fn look(&mut self) -> Result<bool, UnpackError> {
+        // Read before the manifest: what the sender wrote before it went is there then.
+        let ended = self.link.fate.is_ended();
+        let has_news = self.bytes.look(|slab| self.link.slab(slab))?;
+        if ended && !has_news {
+            return Err(self.gone());
+        }
+        Ok(has_news)
+    }
+
     fn arrive(&mut self, until: usize) -> Result<(), UnpackError> {
         let contention = Contention::default();
         let mut patience = Patience::until(None, &contention);
         while self.here() < until {
-            // Read before the manifest: what the sender wrote before it went is there then.
-            let ended = self.link.fate.is_ended();
-            if self.bytes.look(|slab| self.link.slab(slab))? {
+            if self.look()? {
                 patience = Patience::until(None, &contention);
                 continue;
-            }
-            if ended {
-                return Err(self.gone());
             }
             spin(patience.quick_looks(), || self.bytes.has_news());
             if let Step::Sleep(_) = patience.step() {
@@ -84,21 +89,25 @@ impl Streaming for Stream {
         self.bytes.copy_out(at + first.len(), rest);
     }
 
+    fn copy_here(&mut self, at: usize, target: &mut [u8]) -> usize {
+        if self.reads_once {
+            // Before anybody waits for more: the sender may wait for it. What is skipped comes, and goes, in pieces too.
+            self.bytes.release(at);
+        }
+        let now = self.here().saturating_sub(at).min(target.len());
+        self.bytes.copy_out(at, &mut target[..now]);
+        now
+    }
+
     fn copy_coming(&mut self, mut at: usize, mut target: &mut [u8]) -> Result<(), UnpackError> {
         while !target.is_empty() {
-            if self.reads_once {
-                // Before waiting for more: the sender may wait for it. What is skipped comes, and goes, in pieces too.
-                self.bytes.release(at);
-            }
-            let here = self.here();
-            if here <= at {
+            let now = self.copy_here(at, target);
+            if now == 0 {
+                let here = self.here();
                 self.arrive(if self.reads_once { here + 1 } else { at + 1 })?;
-            } else {
-                let (now, later) = target.split_at_mut(target.len().min(here - at));
-                self.bytes.copy_out(at, now);
-                at += now.len();
-                target = later;
             }
+            at += now;
+            target = &mut target[now..];
         }
         if self.reads_once {
             self.bytes.release(at);

@@ -59,6 +59,8 @@ impl Mailbox {
         let by_workers = on_worker(|worker| {
             // A thread may serve one rank of a local job and call on another.
             let worker = worker.filter(|worker| self.process.has_workers(worker.workers()));
+            // Only the reactor looks for those who share a mailbox.
+            let worker = worker.filter(|_| !self.places.is_elsewhere());
             worker
                 .inspect(|worker| {
                     core.set_waker(waker.clone(), Looker::Workers, what);

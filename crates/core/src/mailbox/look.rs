@@ -4,6 +4,8 @@
 //! queue and with some of the other lanes and links in turn: a thousand idle ones must not slow down the active one. A mailbox
 //! that is about to sleep, or is asked only once, looks at all of them.
 
+pub(super) mod among;
+mod elsewhere;
 mod held;
 mod of_rank;
 mod opening;
@@ -14,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 use mizzen_lane::{Arrival, Exact, SHORT_MAX};
 
-use crate::delivery::{Account, Core, Delivery, Entry, LaneIn};
+use crate::delivery::{Account, Core, Delivery, Entry, LaneIn, Searched, Wanted};
 use crate::error::{Gone, RetrieveError, UnpackError};
 use crate::link::MemoryLink;
 use crate::memory::{Holding, LoanTicket};
@@ -65,6 +67,10 @@ pub(super) struct Places {
     lanes_last_of_rank: Cell<bool>,
     /// A message that a worker opens. While there is one, `streak` stays at `TURN`.
     held: RefCell<Option<Arc<Held>>>,
+    /// Who has all of the above meanwhile, because receives are posted. While somebody has, `streak` stays at `TURN`.
+    elsewhere: RefCell<Option<Arc<dyn Elsewhere>>>,
+    /// Whether a look has found news, for whoever must know more than what they brought.
+    has_seen_news: Cell<bool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,6 +81,32 @@ enum Origin {
     Link(usize),
     /// Networks, which fill the queue.
     Network,
+}
+
+/// Who has the places of a mailbox, and looks there for its owner.
+pub(super) trait Elsewhere: Send + Sync {
+    /// Looks for a message that the owner may have.
+    fn poll(&self, reach: Reach) -> Look;
+
+    /// The same, of one rank.
+    fn poll_of(&self, wanted: Wanted, searched: &mut Searched, reach: Reach) -> Option<Outcome>;
+
+    /// Looks for others only.
+    fn move_on(&self);
+
+    /// Whether there may be something for the owner.
+    fn is_ready(&self) -> bool;
+
+    /// The same, of one rank.
+    fn is_ready_of(&self, wanted: Wanted, searched: &mut Searched) -> bool;
+}
+
+/// What a look elsewhere found.
+pub(super) enum Look {
+    Found(Outcome),
+    Nothing,
+    /// Nobody else needs them any more.
+    Home(Box<Places>),
 }
 
 /// A message taken out of the mailbox, not yet opened.
@@ -150,6 +182,8 @@ impl Places {
             lanes_last: Cell::new(false),
             lanes_last_of_rank: Cell::new(false),
             held: RefCell::default(),
+            elsewhere: RefCell::default(),
+            has_seen_news: Cell::new(false),
         }
     }
 
@@ -301,7 +335,7 @@ impl Places {
             reach
         };
         if self.is_holding(None) {
-            return self.poll_held();
+            return self.poll_held(process, core, reach);
         }
         loop {
             let lanes = self.lanes.borrow().len();
@@ -328,7 +362,7 @@ impl Places {
             return None;
         }
         if self.is_holding(None) {
-            return self.poll_held();
+            return self.poll_held(process, core, reach);
         }
         self.streak.set(0);
         // Lanes that are always busy must not keep the others from their turn.
@@ -510,6 +544,11 @@ impl Places {
     }
 
     fn take_news(&self, core: &Core) {
+        if self.elsewhere.borrow().is_some() {
+            // Whoever has the lanes takes the new ones.
+            return;
+        }
+        self.has_seen_news.set(true);
         let new = core.take_new_lanes();
         let mut lanes = self.lanes.borrow_mut();
         lanes.extend(new);
@@ -537,6 +576,10 @@ impl Places {
         if self.is_holding(None) {
             return self.is_held_ready() || core.has_news();
         }
+        self.is_any_ready(process, core)
+    }
+
+    fn is_any_ready(&self, process: &Process, core: &Core) -> bool {
         core.queued.load(Ordering::Acquire) > 0
             || core.has_news()
             || self.links_version.get() != process.links.version()

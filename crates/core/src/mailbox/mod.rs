@@ -9,12 +9,17 @@
 //! | `asynchronous` | retrieving as a task |
 //! | `from` | retrieving what one rank sent |
 //! | `select` | waiting for several mailboxes |
+//! | `post_receive`, `posted` | memory that is given before the message comes |
+//! | `lonely` | waiting when nobody is left |
 //! | `descriptor` | for those who wait by `poll` or `epoll` |
 
 mod asynchronous;
 mod descriptor;
 mod from;
+mod lonely;
 mod look;
+mod post_receive;
+mod posted;
 mod retrieve;
 mod select;
 mod state;
@@ -22,6 +27,7 @@ mod waiting;
 
 pub use self::descriptor::Descriptor;
 pub use self::look::Taken;
+pub use self::posted::{Receive, Received};
 pub use self::retrieve::Next;
 pub use self::select::{Select, select};
 pub use self::state::Mailbox;

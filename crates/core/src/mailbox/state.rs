@@ -9,6 +9,7 @@ use tracing::debug;
 
 use super::descriptor::{Descriptor, Event};
 use super::look::{Outcome, Places, Reach, Taken};
+use super::posted::{Exchange, Waiter};
 use crate::address::MailboxRef;
 use crate::bells::REACTOR_BELL;
 use crate::crash;
@@ -49,6 +50,8 @@ pub struct Mailbox {
     pub(super) event: OnceCell<Arc<Event>>,
     /// Whether the descriptor's waker was left, and nobody else's since.
     pub(super) is_armed: Cell<bool>,
+    /// Made when a receive is first posted. It has the places while any are.
+    pub(super) exchange: OnceCell<Arc<Exchange>>,
 }
 
 impl Endpoint {
@@ -83,6 +86,7 @@ impl Mailbox {
             served: Cell::new(0),
             event: OnceCell::new(),
             is_armed: Cell::new(false),
+            exchange: OnceCell::new(),
         }
     }
 
@@ -145,10 +149,21 @@ impl Mailbox {
 
     /// Whoever sends to this mailbox must ring the bell of this number from now on; without one, nobody needs to be woken.
     pub fn set_bell(&self, bell: Option<u32>) {
-        match bell {
-            Some(bell) => self.core.watch.announce_sleep(bell),
-            None => self.core.watch.announce_awake(),
+        match (self.sharing(), bell) {
+            (Some(exchange), Some(bell)) => {
+                let fills = false;
+                exchange.leave_owner(Waiter::Thread { bell, fills }, self.awaits());
+            }
+            (Some(exchange), None) => exchange.attend_owner(),
+            (None, Some(bell)) => self.core.watch.announce_sleep(bell),
+            (None, None) => self.core.watch.announce_awake(),
         }
+    }
+
+    /// Whoever has the places, if receives are posted: it alone writes the watch then.
+    fn sharing(&self) -> Option<&Arc<Exchange>> {
+        let exchange = self.exchange.get()?;
+        self.places.is_elsewhere().then_some(exchange)
     }
 
     /// A descriptor that is readable when a look may find something: for programs with an event loop of their own, by `poll`,
@@ -205,7 +220,11 @@ impl Mailbox {
 
     #[cold]
     fn arm_with(&self, event: &Arc<Event>) {
-        if self.is_armed.get() && self.core.has_waker() {
+        let has_waker = match self.sharing() {
+            Some(exchange) => exchange.has_owner(),
+            None => self.core.has_waker(),
+        };
+        if self.is_armed.get() && has_waker {
             return;
         }
         event.clear();
@@ -218,7 +237,7 @@ impl Mailbox {
 
     /// What a task awaits that takes anything.
     pub(super) fn awaits(&self) -> What {
-        if self.places.is_holding(None) {
+        if self.places.is_held() {
             What::News
         } else {
             What::Anything
@@ -227,8 +246,12 @@ impl Mailbox {
 
     /// The owner looks itself: nobody needs to wake it.
     pub(super) fn attend(&self) {
-        self.core.clear_waker();
-        self.core.watch.announce_awake();
+        if let Some(exchange) = self.sharing() {
+            exchange.attend_owner();
+        } else {
+            self.core.clear_waker();
+            self.core.watch.announce_awake();
+        }
         if self.is_armed.take() {
             if let Some(event) = self.event.get() {
                 event.set();
@@ -238,6 +261,9 @@ impl Mailbox {
 
     /// The reactor calls `waker` when it finds `what`. Whoever leaves it must look once more.
     pub(super) fn leave_with_reactor(&self, waker: Waker, what: What) {
+        if let Some(exchange) = self.sharing() {
+            return exchange.leave_owner(Waiter::Task(waker), what);
+        }
         self.core.set_waker(waker, Looker::Reactor, what);
         self.core.watch.announce_sleep(REACTOR_BELL);
     }
@@ -298,6 +324,11 @@ impl Drop for Mailbox {
         crash::point("mailbox.drop");
         let counts = || self.process.mailbox_summary(&self.core);
         debug!(parent: &self.process.span, mailbox = %self.core.id, counts = counts(), "mailbox closed");
+        if let Some(exchange) = self.exchange.take() {
+            if let Some(places) = exchange.close() {
+                self.places.come_home(&places);
+            }
+        }
         // Whoever looks for a task here shall not write the watch any more.
         self.core.clear_waker();
         self.core.watch.announce_closed();

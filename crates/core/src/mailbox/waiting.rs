@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use super::lonely::check_anybody;
 use super::look::Reach;
 use super::state::Mailbox;
 use crate::error::RetrieveError;
 use crate::process::Process;
 use crate::progress::{Polling, Progress};
-use crate::threads;
 use crate::wait::{Patience, Step};
 
 /// How long to sleep while credits could not be returned because a lane is full.
@@ -129,7 +129,9 @@ impl<'a, A: Awaited> Wait<'a, A> {
                     return Ok(());
                 }
                 if self.for_anybody {
-                    self.check_anybody()?;
+                    let awaited = self.awaited;
+                    let waited = || self.patience.waited();
+                    check_anybody(&awaited.first().process, waited, || awaited.is_ready())?;
                 }
                 self.sleep(nap);
                 Ok(())
@@ -145,31 +147,6 @@ impl<'a, A: Awaited> Wait<'a, A> {
 
     fn process(&self) -> &'a Process {
         &self.awaited.first().process
-    }
-
-    /// An error if nobody can send anything any more.
-    #[cold]
-    fn check_anybody(&mut self) -> Result<(), RetrieveError> {
-        let process = self.process();
-        let Some(gone) = process.others_if_gone() else {
-            return Ok(());
-        };
-        // What came before that is found now: nobody is there to send after it.
-        if self.awaited.is_ready() {
-            return Ok(());
-        }
-        let others = process.size - 1;
-        if threads::is_only_one() {
-            return Err(RetrieveError::NobodyLeft { gone, others });
-        }
-        let (waited, longest) = (
-            self.patience.waited(),
-            process.neighbours.longest_lonely_wait(),
-        );
-        match longest.filter(|longest| others > 0 && waited >= *longest) {
-            Some(_) => Err(RetrieveError::NobodyCame { waited, others }),
-            None => Ok(()),
-        }
     }
 
     #[cold]
@@ -192,11 +169,13 @@ impl<'a, A: Awaited> Wait<'a, A> {
         if let Some(waited) = self.patience.remarkable() {
             process.remark(waited, &awaited.describe());
         }
+        // The peer for which this thread waits may be waiting for a receive that was posted.
+        process.standing.watch();
         process.bells.sleep(
             nap,
-            |bell| awaited.for_each(|mailbox| mailbox.core.watch.announce_sleep(bell)),
+            |bell| awaited.for_each(|mailbox| mailbox.set_bell(Some(bell))),
             || awaited.is_ready(),
-            || awaited.for_each(|mailbox| mailbox.core.watch.announce_awake()),
+            || awaited.for_each(|mailbox| mailbox.set_bell(None)),
         );
     }
 }

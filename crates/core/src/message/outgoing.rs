@@ -488,6 +488,11 @@ pub(crate) struct ForeignMessage<'a> {
 }
 
 impl ForeignMessage<'_> {
+    /// The memory of the table, at the same address.
+    pub(crate) fn into_table(self) -> Vec<u8> {
+        self.table
+    }
+
     pub(crate) fn outgoing(&self) -> Outgoing<'_> {
         Outgoing {
             flags: self.flags,

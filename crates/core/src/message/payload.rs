@@ -3,6 +3,7 @@
 //! Some lie in memory that a broken or hostile sender can still write. These are only ever copied out, and the copy is what is
 //! checked; references are given only to bytes in our own memory.
 
+use mizzen_driver::PartMut;
 use mizzen_lane::{Eager, Short};
 use mizzen_proto::id::OfferId;
 
@@ -17,11 +18,17 @@ pub(crate) trait Streaming: core::fmt::Debug + Send {
     /// How many bytes are here, from the first on.
     fn here(&self) -> usize;
 
+    /// Takes in what came since the last look: whether there was something.
+    fn look(&mut self) -> Result<bool, UnpackError>;
+
     /// Waits until the first `until` bytes are here.
     fn arrive(&mut self, until: usize) -> Result<(), UnpackError>;
 
     /// Copies bytes that are here, and were not released.
     fn copy_out(&self, at: usize, target: &mut [u8]);
+
+    /// Copies as many bytes from `at` on as are here: how many. If nothing is read twice, those before them are let go.
+    fn copy_here(&mut self, at: usize, target: &mut [u8]) -> usize;
 
     /// Copies bytes as they come. If nothing is read twice, those before them are let go.
     fn copy_coming(&mut self, at: usize, target: &mut [u8]) -> Result<(), UnpackError>;
@@ -56,6 +63,16 @@ pub(crate) trait Offered: core::fmt::Debug + Send {
 
     /// Asks for the body, and waits until all of it is in `parts`.
     fn receive(&mut self, parts: &mut [&mut [u8]]) -> Result<(), UnpackError>;
+
+    /// Asks for the body, and does not wait. The memory of the parts must not be touched before
+    /// [`poll_received`](Self::poll_received) says how it ended, or [`stop_receiving`](Self::stop_receiving) has returned.
+    fn start_receiving(&mut self, parts: Vec<PartMut>) -> Result<(), UnpackError>;
+
+    /// Whether all of the body is in the parts. `None`: not yet.
+    fn poll_received(&mut self) -> Option<Result<(), UnpackError>>;
+
+    /// Nobody wants the body any more: when this returns, nobody writes the parts.
+    fn stop_receiving(&mut self);
 
     /// Whether it is this offer of the link at this address in memory.
     fn is(&self, link: usize, offer: OfferId) -> bool;

@@ -42,6 +42,11 @@ impl Flags {
         self.0 & (Self::LENT.0 | Self::LONG.0 | Self::STREAM.0 | Self::HANDED.0) != 0
     }
 
+    /// Whether it is the ticket of a long message, whose memory was taken for it.
+    pub(crate) const fn is_ticket(self) -> bool {
+        self.0 & (Self::LONG.0 | Self::STREAM.0) != 0
+    }
+
     pub(crate) const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

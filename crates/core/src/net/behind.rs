@@ -12,7 +12,7 @@ use super::bodies::{Lending, Owned};
 use super::cut::Cut;
 use super::link::{NetLink, State};
 use super::waiting::Posted;
-use crate::link::{ALLOWANCE, Backlog};
+use crate::link::{ALLOWANCE, Backlog, Queued};
 
 impl State {
     /// Whether so many bytes more may wait for a mailbox.
@@ -37,7 +37,7 @@ impl State {
             return false;
         }
         let queue = self.behind.queues.entry(to).or_default();
-        queue.push(len, Posted::of(stream, cut));
+        queue.push(len, Queued::Message(Posted::of(stream, cut)));
         self.counts.left_behind += 1;
         true
     }
@@ -92,14 +92,15 @@ impl NetLink {
         state.take_posters().into_iter().for_each(Waker::wake);
     }
 
-    fn move_queue_on(&self, state: &mut State, to: MailboxId, queue: &mut Backlog<Posted>) {
-        while let Some(posted) = queue.front() {
+    fn move_queue_on(&self, state: &mut State, to: MailboxId, queue: &mut Backlog<Queued<Posted>>) {
+        // Who has a turn takes it itself.
+        while let Some(Queued::Message(posted)) = queue.front() {
             let paid =
                 posted.with_cut(|cut| self.pay_now(state, to, cut, self.can_push, |_, _| ()));
             match paid {
                 None => return,
                 Some(Ok(plan)) => {
-                    if let Some(posted) = queue.pop() {
+                    if let Some(Queued::Message(posted)) = queue.pop() {
                         send(state, to, posted, plan);
                     }
                 }

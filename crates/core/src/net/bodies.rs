@@ -1,9 +1,11 @@
 //! Memory lent to the driver: the bodies of long messages, from their poster's memory into their reader's.
 //!
-//! Two functions (`lending.rs`) lend memory, `NetLink::send_borrowed` for a poster and `NetOffered::receive_while` for a
+//! Two functions (`lending.rs`) lend memory, `NetLink::send_borrowed` for a poster and `NetOffered::receive` for a
 //! reader. Both stay on the stack of the thread that owns the memory until the driver is done with it: the body was moved,
-//! declined or lost, or, if the thread unwinds, the link was cut. The parts they put into [`Bodies`] are valid for just as long,
-//! because whatever ends a body happens under the port, and so does whatever follows the parts.
+//! declined or lost, or, if the thread unwinds, the link was cut. Two others lend it for an operation (`operations.rs`):
+//! `NetLink::step_post` and `NetOffered::start_receiving`. The operation keeps the memory borrowed and does not touch it before
+//! the body has ended; if it is dropped before that, its drop waits in the same way. The parts they put into [`Bodies`]
+//! are valid for just as long, because whatever ends a body happens under the port, and so does whatever follows the parts.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -107,6 +109,13 @@ impl Bodies {
         self.wanted.iter().any(|wanted| wanted.offer == offer)
     }
 
+    /// Takes back a body that nobody was asked for yet. `false`: the driver has its place, or it has ended.
+    pub(super) fn take_wanted(&mut self, end: &Arc<End>) -> bool {
+        let before = self.wanted.len();
+        self.wanted.retain(|wanted| !Arc::ptr_eq(&wanted.end, end));
+        self.wanted.len() < before
+    }
+
     pub(super) fn end_offer(&mut self, offer: OfferId, outcome: Outcome) {
         if let Some(lending) = self.offers.remove(&offer) {
             lending.end.set(outcome);
@@ -203,8 +212,8 @@ impl Bodies {
                     continue;
                 }
             };
-            // SAFETY: `Offered::receive` made the parts of memory it borrows mutably, disjoint and initialised, and does not
-            // return before `end` is set or the link cut. `end` of a body that is received is set only when the
+            // SAFETY: `NetOffered::start` was given parts of memory that is borrowed mutably, disjoint and initialised, until
+            // `end` is set or the link cut: `receive` does not return before, and an operation does not end. `end` of a body that is received is set only when the
             // driver reported its end, and under the port, which our caller holds.
             let placed = unsafe {
                 driver.recv_body(
@@ -268,7 +277,7 @@ impl Asked {
         for (offer, body, parts) in self.0 {
             // SAFETY: the parts are of an offer that has not ended: offers end under the port, which our caller has held
             // since it took them out. Until it ends, its memory belongs to the `Lending`, or to a thread
-            // in `NetLink::send_borrowed`, which neither writes it nor returns.
+            // in `NetLink::send_borrowed` or an operation, which neither write it nor end.
             let sent = unsafe {
                 let (to, name) = (driver_id(peer), mizzen_driver::BodyId(body.0));
                 if Link::is_pushed(body) {

@@ -35,6 +35,32 @@ impl Drop for Borrowing<'_> {
 }
 
 impl NetLink {
+    /// Waits until the driver has no memory of a body any more: how the body ended.
+    pub(super) fn wait_for_end(
+        self: &Arc<Self>,
+        hub: &dyn Hub,
+        end: &End,
+        waits: Waits,
+    ) -> Outcome {
+        // If this thread unwinds.
+        let borrowing = Borrowing {
+            hub,
+            link: self,
+            end,
+        };
+        let outcome = loop {
+            let Some(around) = hub.control() else {
+                hub.cut(self, Departure::ConnectionLost);
+                break end.get().unwrap_or(Outcome::Lost);
+            };
+            if let Ok(outcome) = self.wait(around.progress(), None, waits, |_| end.get()) {
+                break outcome;
+            }
+        };
+        drop(borrowing);
+        outcome
+    }
+
     /// Offers a body in the caller's memory with `offer`, and waits until it was sent, or never will be.
     pub(super) fn send_borrowed(
         self: &Arc<Self>,
@@ -142,7 +168,8 @@ impl NetLink {
 }
 
 /// A message whose body has yet to come. Dropping it declines the body.
-#[derive(Debug)]
+///
+/// Who asks for the body lends the memory for it: it belongs to the driver until the body has ended.
 pub(super) struct NetOffered {
     link: Arc<NetLink>,
     offer: OfferId,
@@ -150,7 +177,18 @@ pub(super) struct NetOffered {
     body_len: usize,
     /// Whether the body comes without being asked for.
     pushed: bool,
-    answered: bool,
+    /// Where it goes, once somebody has asked for it.
+    place: Option<Place>,
+}
+
+/// Where a body goes that somebody has asked for.
+enum Place {
+    /// Into memory that the driver has until the end.
+    Lent { end: Arc<End>, hub: Arc<dyn Hub> },
+    /// Into memory of our own first, and then here, by who reads it.
+    Kept { end: Arc<End>, parts: Vec<PartMut> },
+    /// It was copied out.
+    Over,
 }
 
 impl NetOffered {
@@ -167,74 +205,84 @@ impl NetOffered {
             head: head.to_vec(),
             body_len: body_len as usize,
             pushed,
-            answered: false,
+            place: None,
         }
     }
 
-    /// Receives the body into `parts`, which together are as long as it is.
-    fn receive_while(
-        &mut self,
-        progress: &dyn Progress,
-        parts: &mut [&mut [u8]],
-    ) -> Result<(), UnpackError> {
+    fn gone(&self) -> UnpackError {
+        UnpackError::PeerGone(self.link.gone_or_lost())
+    }
+
+    /// Has the body put into `parts`, or, if it is in memory of our own already, copied there by who asks whether it is whole.
+    fn start(&mut self, parts: Vec<PartMut>) -> Result<(), UnpackError> {
         assert_eq!(
-            parts.iter().map(|part| part.len()).sum::<usize>(),
+            parts.iter().map(PartMut::len).sum::<usize>(),
             self.body_len,
             "the place is as long as the body"
         );
-        let gone = |link: &NetLink| UnpackError::PeerGone(link.gone_or_lost());
-        if self.answered {
-            return Err(gone(&self.link));
+        if self.place.is_some() {
+            return Err(self.gone());
         }
-        if self.pushed {
-            if let Some(outcome) = self.link.take_kept(progress, self.offer, parts) {
-                self.answered = true;
-                return outcome.map_err(|Lost| gone(&self.link));
-            }
-        }
-        let Some(hub) = self.link.hub.upgrade() else {
-            return Err(gone(&self.link));
-        };
-        let end = Arc::<End>::default();
-        let borrowing = Borrowing {
-            hub: &*hub,
-            link: &self.link,
-            end: &end,
-        };
-        {
+        let hub = self.link.hub.upgrade();
+        let (end, hub) = {
             let mut state = self.link.lock();
-            if state.link.is_none() {
-                end.set(Outcome::Lost);
-                return Err(gone(&self.link));
+            if let Some(kept) = state.bodies.pushed.kept.get(&self.offer) {
+                let end = Arc::clone(&kept.end);
+                self.place = Some(Place::Kept { end, parts });
+                return Ok(());
             }
-            if self.pushed && state.bodies.pushed.is_kept(self.offer) {
-                // It was taken into our own memory just now.
-                end.set(Outcome::Declined);
-                drop(state);
-                drop(borrowing);
-                return self.receive_while(progress, parts);
-            }
-            self.answered = true;
+            let Some(hub) = hub.filter(|_| state.link.is_some()) else {
+                return Err(self.gone());
+            };
+            let end = Arc::<End>::default();
             state.bodies.wanted.push_back(Wanted {
                 offer: self.offer,
-                parts: parts.iter_mut().map(|part| PartMut::of(part)).collect(),
+                parts,
                 end: Arc::clone(&end),
             });
-        }
-        self.link.push();
-        let outcome = loop {
-            if let Ok(outcome) = self
-                .link
-                .wait(progress, None, Waits::ToReceive, |_| end.get())
-            {
-                break outcome;
-            }
+            (end, hub)
         };
-        drop(borrowing);
-        match outcome {
-            Outcome::Done => Ok(()),
-            Outcome::Retracted => Err(UnpackError::Retracted),
-            Outcome::Declined | Outcome::Lost => Err(gone(&self.link)),
+        self.place = Some(Place::Lent { end, hub });
+        self.link.push();
+        Ok(())
+    }
+
+    /// Whether the body is where it should be. `None`: it is not whole yet.
+    fn poll(&mut self) -> Option<Result<(), UnpackError>> {
+        match self.place.as_ref()? {
+            Place::Lent { end, .. } => Some(match end.get()? {
+                Outcome::Done => Ok(()),
+                Outcome::Retracted => Err(UnpackError::Retracted),
+                Outcome::Declined | Outcome::Lost => Err(self.gone()),
+            }),
+            Place::Kept { end, .. } => {
+                let outcome = end.get()?;
+                let Some(Place::Kept { parts, end }) = self.place.take() else {
+                    return None;
+                };
+                self.place = Some(Place::Over);
+                drop(end);
+                let copied = self.link.take_kept(self.offer, outcome, &parts);
+                Some(copied.map_err(|Lost| self.gone()))
+            }
+            Place::Over => Some(Err(self.gone())),
+        }
+    }
+
+    /// Waits until it is, or never will be.
+    fn wait(&mut self) -> Result<(), UnpackError> {
+        loop {
+            if let Some(outcome) = self.poll() {
+                return outcome;
+            }
+            let end = match &self.place {
+                Some(Place::Lent { end, .. } | Place::Kept { end, .. }) => Arc::clone(end),
+                _ => return Err(self.gone()),
+            };
+            let Some(hub) = self.link.hub.upgrade() else {
+                return Err(self.gone());
+            };
+            self.link.wait_for_end(&*hub, &end, Waits::ToReceive);
         }
     }
 }
@@ -254,11 +302,30 @@ impl Offered for NetOffered {
     }
 
     fn receive(&mut self, parts: &mut [&mut [u8]]) -> Result<(), UnpackError> {
-        let hub = self.link.hub.upgrade();
-        let Some(process) = hub.and_then(|hub| hub.control()) else {
-            return Err(UnpackError::PeerGone(self.link.gone_or_lost()));
+        self.start(parts.iter_mut().map(|part| PartMut::of(part)).collect())?;
+        self.wait()
+    }
+
+    fn start_receiving(&mut self, parts: Vec<PartMut>) -> Result<(), UnpackError> {
+        self.start(parts)
+    }
+
+    fn poll_received(&mut self) -> Option<Result<(), UnpackError>> {
+        self.poll()
+    }
+
+    fn stop_receiving(&mut self) {
+        let Some(Place::Lent { end, hub }) = &self.place else {
+            // Nothing was written: the body is in memory of our own, or nobody asked for it.
+            self.place = None;
+            return;
         };
-        self.receive_while(process.progress(), parts)
+        if self.link.lock().bodies.take_wanted(end) {
+            self.place = None;
+        } else {
+            // It is coming, and cannot be stopped.
+            self.link.wait_for_end(&**hub, end, Waits::ToReceive);
+        }
     }
 
     fn is(&self, link: usize, offer: OfferId) -> bool {
@@ -268,7 +335,7 @@ impl Offered for NetOffered {
 
 impl Drop for NetOffered {
     fn drop(&mut self) {
-        if self.answered {
+        if let Some(Place::Lent { .. } | Place::Over) = self.place {
             return;
         }
         {
@@ -344,32 +411,13 @@ impl State {
 }
 
 impl NetLink {
-    /// If a body was taken into our own memory: waits until it is whole, and copies it to `parts`.
-    pub(super) fn take_kept(
-        self: &Arc<Self>,
-        progress: &dyn Progress,
-        offer: OfferId,
-        parts: &mut [&mut [u8]],
-    ) -> Option<Result<(), Lost>> {
-        let end = {
-            let state = self.lock();
-            Arc::clone(&state.bodies.pushed.kept.get(&offer)?.end)
-        };
-        let outcome = loop {
-            if let Ok(outcome) = self.wait(progress, None, Waits::ToReceive, |_| end.get()) {
-                break outcome;
-            }
-        };
+    /// A body in memory of our own has ended: copies it to `parts`.
+    fn take_kept(&self, offer: OfferId, outcome: Outcome, parts: &[PartMut]) -> Result<(), Lost> {
         let kept = self.lock().bodies.pushed.kept.remove(&offer);
         let Some(kept) = kept.filter(|_| outcome == Outcome::Done) else {
-            return Some(Err(Lost));
+            return Err(Lost);
         };
-        let mut rest = kept.memory.bytes();
-        for part in parts {
-            let (here, after) = rest.split_at(part.len());
-            part.copy_from_slice(here);
-            rest = after;
-        }
+        kept.copy_to(parts);
         let len = kept.len;
         drop(kept);
         let mut state = self.lock();
@@ -380,6 +428,16 @@ impl NetLink {
         if has_news {
             self.push();
         }
-        Some(Ok(()))
+        Ok(())
+    }
+}
+
+impl core::fmt::Debug for NetOffered {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("NetOffered")
+            .field("link", &self.link)
+            .field("offer", &self.offer)
+            .field("body_len", &self.body_len)
+            .finish_non_exhaustive()
     }
 }

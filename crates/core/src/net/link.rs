@@ -431,12 +431,12 @@ impl NetLink {
         }
     }
 
-    /// Has the link's frames sent, by this thread or by the one that has the driver.
     /// A task waits until less waits for a mailbox of the peer. `false`: it need not.
     pub(crate) fn await_room(&self, to: MailboxId, waker: &Waker) -> bool {
         self.lock().await_room(to, waker)
     }
 
+    /// Has the link's frames sent, by this thread or by the one that has the driver.
     pub(super) fn push(&self) {
         if let (Some(hub), Some(link)) = (self.hub.upgrade(), self.weak.upgrade()) {
             hub.mark(&link);
@@ -461,9 +461,8 @@ impl State {
         }
     }
 
-    /// Puts the protocol's own frames behind those that wait: what is posted next comes after them.
     /// Leaves, if that was to be and nothing waits any more.
-    fn leave_if_due(&mut self) {
+    pub(super) fn leave_if_due(&mut self) {
         if self.is_leaving && self.behind.is_empty() {
             if let Some(link) = &mut self.link {
                 link.leave();
@@ -471,6 +470,7 @@ impl State {
         }
     }
 
+    /// Puts the protocol's own frames behind those that wait: what is posted next comes after them.
     pub(super) fn transmit(&mut self) {
         let Some(link) = &mut self.link else { return };
         while let Some(frame) = link.poll_transmit() {

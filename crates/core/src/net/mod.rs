@@ -18,6 +18,7 @@
 //! | `behind` | moving them on |
 //! | `bodies` | memory lent to the driver |
 //! | `lending` | threads that lend it, and wait |
+//! | `steps` | posting in steps, without waiting |
 //! | `outcome` | how a body ended |
 //! | `sharing` | whether messages of several threads share a write |
 //! | `pushed` | bodies that are here before their reader |
@@ -47,6 +48,7 @@ mod outcome;
 mod post;
 mod pushed;
 mod sharing;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -54,3 +56,4 @@ mod waiting;
 pub(crate) use attach::attach;
 pub(crate) use link::{Control, NetLink};
 pub(crate) use networks::Networks;
+pub(crate) use steps::NetPost;

@@ -93,6 +93,12 @@ impl Networks {
         }))
     }
 
+    /// Whether one of our networks is among those of a peer.
+    pub(crate) fn has_one_of(&self, locator: &str) -> bool {
+        let mut names = locator.split(';').filter_map(|part| part.split_once('='));
+        names.any(|(name, _)| self.all.iter().any(|attached| attached.name == name))
+    }
+
     fn nothing_in_common(&self, locator: &str) -> String {
         let parts = locator.split(';').filter_map(|part| part.split_once('='));
         let theirs: Vec<&str> = parts.map(|(name, _)| name).collect();

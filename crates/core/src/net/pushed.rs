@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mizzen_driver::{Driver, PartMut};
+use mizzen_driver::{Driver, PartMut, Scatter};
 use mizzen_proto::id::{BodyId, OfferId};
 use mizzen_proto::link::Link;
 
@@ -51,6 +51,16 @@ pub(super) enum Memory {
     Heap(Vec<u8>),
 }
 
+impl Kept {
+    /// Copies a body that is whole to where its reader wants it.
+    pub(super) fn copy_to(&self, parts: &[PartMut]) {
+        // SAFETY: `NetOffered::start` was given parts of memory that its caller borrows mutably, disjoint and initialised,
+        // until the body was copied there or nobody waits for it any more. No driver has them: it wrote `memory` instead.
+        let mut scatter = unsafe { Scatter::new(parts) };
+        scatter.copy_from(self.memory.bytes());
+    }
+}
+
 impl Memory {
     /// From the arena, which has its pages already, or else from the heap: the protocol bounds it.
     fn new(links: Option<&Links>, len: usize) -> Self {
@@ -87,10 +97,6 @@ impl Pushed {
     /// It has a reader now. Returns its length.
     pub(super) fn remove(&mut self, offer: OfferId) -> Option<usize> {
         self.announced.remove(&offer)
-    }
-
-    pub(super) fn is_kept(&self, offer: OfferId) -> bool {
-        self.kept.contains_key(&offer)
     }
 
     pub(super) fn is_receiving(&self) -> bool {

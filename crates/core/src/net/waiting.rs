@@ -6,7 +6,7 @@ use std::task::Waker;
 use mizzen_proto::id::{MailboxId, StreamId};
 
 use super::cut::Cut;
-use crate::link::Backlog;
+use crate::link::{Backlog, Queued};
 
 /// A message of its own memory.
 pub(super) struct Posted {
@@ -35,7 +35,7 @@ impl Posted {
 #[derive(Default)]
 pub(super) struct Behind {
     /// None of them is empty.
-    pub(super) queues: BTreeMap<MailboxId, Backlog<Posted>>,
+    pub(super) queues: BTreeMap<MailboxId, Backlog<Queued<Posted>>>,
     /// Tasks that wait until less waits.
     pub(super) posters: BTreeMap<MailboxId, Vec<Waker>>,
 }

@@ -19,9 +19,11 @@ pub(crate) mod migration;
 pub(crate) mod names;
 pub(crate) mod operations;
 pub(crate) mod pool;
+pub(crate) mod posted;
 pub(crate) mod posting;
 pub(crate) mod pushed;
 pub(crate) mod rpc;
+pub(crate) mod scope;
 pub(crate) mod several;
 pub(crate) mod tasks;
 pub(crate) mod timeouts;
@@ -278,11 +280,60 @@ macro_rules! scenarios {
                 an_async_sender_posts_in_order,
                 an_async_post_to_a_mailbox_that_closes_ends,
             }
+            posted {
+                messages_of_every_length_go_into_posted_memory,
+                receives_are_matched_in_the_order_in_which_they_were_posted,
+                a_receive_of_one_rank_gets_that_ranks_messages,
+                the_older_of_two_receives_that_want_a_message_gets_it,
+                retrieve_gets_what_no_receive_wanted,
+                a_selection_gets_what_no_receive_wanted,
+                a_descriptor_is_readable_for_what_no_receive_wanted,
+                a_mailbox_is_as_before_when_nothing_is_posted,
+                receives_are_awaited_under_every_runtime,
+                receives_are_awaited_by_tasks_of_the_process,
+                threads_wait_for_receives_while_the_owner_retrieves,
+                a_receive_that_is_cancelled_leaves_its_message_to_the_next,
+                a_receive_that_has_its_message_is_not_cancelled,
+                no_message_is_lost_by_cancelling_at_any_step,
+                a_receive_that_is_dropped_leaves_the_messages_behind_it,
+                a_receive_whose_deadline_passes_is_still_posted,
+                a_message_that_is_too_long_is_retrieved,
+                what_is_not_one_plain_piece_is_retrieved,
+                a_receive_from_a_rank_that_dies_ends_after_its_messages,
+                a_receive_from_a_rank_that_leaves_ends_after_its_messages,
+                a_loss_is_told_to_the_oldest_receive_of_anybody,
+                a_receive_from_a_rank_that_does_not_exist_is_refused,
+                a_thousand_receives_are_done_whatever_the_order_of_the_messages,
+                receives_of_a_mailbox_that_is_dropped_end,
+                a_receive_goes_on_while_its_thread_waits_for_something_else,
+            }
+            scope {
+                what_is_posted_goes_on_while_the_closure_computes,
+                very_long_messages_that_are_posted_to_each_other_first_cross,
+                a_rank_posts_a_very_long_message_to_itself,
+                what_is_posted_later_comes_after_what_is_under_way,
+                messages_that_together_exceed_what_may_be_unread_go_one_after_the_other,
+                posts_of_a_scope_keep_their_order_whatever_their_length,
+                the_death_of_a_rank_ends_what_is_under_way_to_it,
+                the_leave_of_a_rank_ends_what_is_under_way_to_it,
+                a_mailbox_that_closes_ends_what_is_under_way_to_it,
+                the_end_of_a_scope_waits_for_what_is_under_way,
+                a_panic_in_a_scope_takes_back_what_is_under_way,
+                posts_under_way_are_waited_for_in_any_order,
+                a_post_is_done_though_nobody_waits_for_it,
+                several_messages_are_finished_at_once,
+                messages_are_finished_while_others_are_posted,
+                pieces_are_finished_in_a_scope_as_without,
+                the_leave_of_a_rank_ends_what_is_finished_of_it,
+                ten_thousand_posts_under_way_make_no_thread,
+                what_is_lent_in_a_message_under_way_arrives,
+            }
             names {
                 a_name_of_one_mailbox_is_taken_for_another_of_the_same_process,
                 a_name_of_a_dropped_or_unbound_mailbox_can_be_bound_again,
                 a_misspelt_name_is_answered_with_names_like_it_that_are_known_here,
                 fetch_waits_for_bind_and_tells_when_nobody_does,
+                a_name_is_bound_and_found_while_its_keeper_leaves,
             }
             types {
                 plain_data_is_not_received_as_a_serde_value_nor_the_reverse,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mizzen::{BindError, FetchError};
+use mizzen::{BindError, FetchError, Result};
 
 use super::{Job, inbox_of, meet};
 
@@ -89,5 +89,26 @@ pub(crate) fn fetch_waits_for_bind_and_tells_when_nobody_does(job: &Job<'_>) {
             assert!(error.to_string().starts_with("nobody bound the name \"lait\" within"), "{error}");
         }
         Ok(())
+    });
+}
+
+/// Some of the names are kept by the rank that leaves: those who ask it may not have met it, or meet it while it goes.
+pub(crate) fn a_name_is_bound_and_found_while_its_keeper_leaves(job: &Job<'_>) {
+    const NAMES: u64 = 12;
+    job.repeat(3, |deck| {
+        let names = (0..NAMES).map(|number| format!("name {number}"));
+        match deck.rank().0 {
+            0 => {
+                let inboxes: Result<Vec<_>> = names.map(|name| inbox_of(&deck, &name)).collect();
+                for (number, inbox) in inboxes?.iter().enumerate() {
+                    assert_eq!(inbox.receive::<u64>()?, number as u64);
+                }
+                Ok(())
+            }
+            1 => Ok(()),
+            _ => names
+                .enumerate()
+                .try_for_each(|(number, name)| deck.fetch(&name)?.send(&(number as u64))),
+        }
     });
 }

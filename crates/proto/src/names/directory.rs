@@ -48,6 +48,8 @@ pub struct Directory {
     /// The last life known to be over, of each process that ended: at most one for each rank of the job.
     gone: HashMap<Rank, Incarnation>,
     replies: VecDeque<Reply>,
+    /// The names go to others: no more are taken.
+    is_leaving: bool,
 }
 
 /// Something to send to a process.
@@ -172,7 +174,7 @@ impl Directory {
         name: Name<'_>,
         address: Address,
     ) {
-        if self.is_gone(from) {
+        if self.is_gone(from) || self.is_leaving {
             return;
         }
         let answer = match self.judge(name, address) {
@@ -281,6 +283,13 @@ impl Directory {
     /// bounded by the waiters and keepers there are.
     pub fn poll_reply(&mut self) -> Option<Reply> {
         self.replies.pop_front()
+    }
+
+    /// The process leaves, and hands the names that are bound now to others. Binds that come later are not answered: whoever asks
+    /// asks the next holder when our end is known (docs/wire.md §7.9).
+    pub fn leave(&mut self) -> impl Iterator<Item = (&str, Address)> {
+        self.is_leaving = true;
+        self.bindings()
     }
 
     /// All names that are bound, and to what.

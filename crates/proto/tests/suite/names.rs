@@ -191,6 +191,21 @@ fn only_what_a_name_means_can_be_unbound() {
     assert_eq!(replies(&mut directory), []);
 }
 
+// docs/wire.md §7.9
+#[test]
+fn who_leaves_hands_on_what_is_bound_and_binds_no_more() {
+    let (owner, late) = (life(1, 0), life(2, 0));
+    let mut directory = with_sum();
+    let handed_on: Vec<_> = directory.leave().collect();
+    assert_eq!(handed_on, [("sum", mailbox_of(owner))]);
+    directory.handle_bind(late, R2, name("late"), mailbox_of(late));
+    assert_eq!(replies(&mut directory), [], "it would be lost with us");
+    // What is known is still told.
+    directory.handle_fetch(late, R2, name("sum"));
+    let answer = found(R2, mailbox_of(owner), Keep::UntilForgotten);
+    assert_eq!(replies(&mut directory), [(late, answer)]);
+}
+
 // docs/wire.md §7.6
 #[test]
 fn the_names_of_a_dead_process_can_be_bound_by_another() {

@@ -15,6 +15,9 @@ use crate::common::Job;
 pub(crate) const TAMPERED: LossReason =
     LossReason::Violation("records that are not sealed as they should be");
 
+/// How much longer a sealed record is than what it carries: the kind of its content, and the proof (RFC 8446, 5.2).
+const SEAL: usize = 17;
+
 /// `a` is `ME` and dials; `b` is `OTHER` and accepts.
 pub(crate) struct Pair {
     pub(crate) a: Bench,
@@ -91,6 +94,20 @@ impl Side {
         let bytes = self.said[self.passed..].to_vec();
         self.passed = self.said.len();
         bytes
+    }
+
+    /// Whether sealed records that carry this many bytes were said, whole, and not yet passed on.
+    pub(crate) fn holds(&self, mut len: usize) -> bool {
+        let mut bytes = &self.said[self.passed..];
+        while let [_, _, _, high, low, rest @ ..] = bytes {
+            let sealed = usize::from(u16::from_be_bytes([*high, *low]));
+            let Some(rest) = rest.get(sealed..) else {
+                return false;
+            };
+            len = len.saturating_sub(sealed.saturating_sub(SEAL));
+            bytes = rest;
+        }
+        bytes.is_empty() && len == 0
     }
 
     /// The same, record by record.
@@ -171,13 +188,29 @@ impl Pair {
         }
     }
 
+    /// Has `a` send this frame, and waits until the path has heard it: what was written need not be readable at once.
+    pub(crate) fn send_frame(&mut self, frame: &[u8]) {
+        let slices = [IoSlice::new(frame)];
+        self.a.driver.send_frame(OTHER, &slices).unwrap();
+        let before = self.path().to_a.said.len();
+        let is_sealed = self.a.records == Records::Sealed;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            self.step(|_| {});
+            let side = &self.path().to_a;
+            let is_heard = side.said.len() - before > frame.len();
+            if is_heard && (!is_sealed || side.holds(frame.len())) {
+                break;
+            }
+            assert!(Instant::now() < deadline, "a frame was not sent");
+        }
+    }
+
     /// What `a` has on its way to `b` after sending these frames, record by record.
     pub(crate) fn send(&mut self, frames: &[&[u8]]) -> VecDeque<Vec<u8>> {
         for frame in frames {
-            let frame = [IoSlice::new(frame)];
-            self.a.driver.send_frame(OTHER, &frame).unwrap();
+            self.send_frame(frame);
         }
-        self.step(|_| {});
         let records = self.path().to_a.take_records();
         assert_eq!(records.len(), frames.len());
         records
@@ -185,9 +218,7 @@ impl Pair {
 
     /// The same, of one frame, whatever its bytes look like.
     pub(crate) fn send_bytes(&mut self, frame: &[u8]) -> Vec<u8> {
-        let frame = [IoSlice::new(frame)];
-        self.a.driver.send_frame(OTHER, &frame).unwrap();
-        self.step(|_| {});
+        self.send_frame(frame);
         self.path().to_a.take()
     }
 

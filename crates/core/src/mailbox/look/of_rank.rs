@@ -23,7 +23,10 @@ impl Places {
             self.take_news(core);
         }
         if self.is_holding(Some(wanted.rank)) {
-            return self.poll_held();
+            return self.poll_opened();
+        }
+        if let Some(elsewhere) = self.elsewhere() {
+            return elsewhere.poll_of(wanted, searched, reach);
         }
         let is_holding = self.is_holding(None);
         let outcome = self.poll_places_of(process, core, wanted, searched, reach);
@@ -138,6 +141,9 @@ impl Places {
     ) -> bool {
         if self.is_holding(Some(wanted.rank)) {
             return self.is_held_ready() || core.has_news();
+        }
+        if let Some(elsewhere) = self.elsewhere() {
+            return elsewhere.is_ready_of(wanted, searched);
         }
         let is_its = |lane: &LaneIn| lane.link.peer.rank == wanted.rank && lane.wants_a_look();
         core.has_news()

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::held::{Held, Opened};
-use super::{Outcome, Places, TURN, Taken};
+use super::{Outcome, Places, Reach, TURN, Taken};
 use crate::blocking::block_in_place;
 use crate::delivery::Core;
 use crate::incoming::Incoming;
@@ -78,34 +78,67 @@ impl Places {
         self.streak.set(TURN);
     }
 
-    /// Whether a message is held that nothing may overtake; of this rank, if one is given.
+    /// Whether a message is held that nothing may overtake; of this rank, if one is given. Without one: or whether somebody
+    /// else has the places.
     #[inline]
     pub(in crate::mailbox) fn is_holding(&self, rank: Option<Rank>) -> bool {
         // Read first because it is at hand: what is held has ended the turn of the hot place.
-        self.streak.get() >= TURN
-            && self
-                .held
-                .borrow()
-                .as_ref()
-                .is_some_and(|held| rank.is_none_or(|rank| held.source.rank == rank))
+        self.streak.get() >= TURN && self.is_held_back(rank)
     }
 
-    /// Whether the message that is held is open.
+    /// Whether a message is held that a worker opens.
+    pub(in crate::mailbox) fn is_held(&self) -> bool {
+        self.held.borrow().is_some()
+    }
+
+    fn is_held_back(&self, rank: Option<Rank>) -> bool {
+        let held = self.held.borrow();
+        match rank {
+            Some(rank) => held.as_ref().is_some_and(|held| held.source.rank == rank),
+            None => held.is_some() || self.elsewhere.borrow().is_some(),
+        }
+    }
+
+    /// Whether the message that is held is open, or whoever has the places has something.
     pub(super) fn is_held_ready(&self) -> bool {
-        self.held
-            .borrow()
-            .as_ref()
-            .is_some_and(|held| held.is_done())
+        match &*self.held.borrow() {
+            Some(held) => held.is_done(),
+            None => self.elsewhere().is_some_and(|other| other.is_ready()),
+        }
+    }
+
+    /// The message that is held, if it is open; otherwise what whoever has the places finds.
+    #[cold]
+    pub(super) fn poll_held(
+        &self,
+        process: &Arc<Process>,
+        core: &Arc<Core>,
+        reach: Reach,
+    ) -> Option<Outcome> {
+        if self.held.borrow().is_none() {
+            return self.poll_elsewhere(process, core, reach);
+        }
+        let opened = self.poll_opened();
+        if opened.is_none() {
+            // What is posted does not wait for it.
+            self.elsewhere().inspect(|other| other.move_on());
+        }
+        opened
     }
 
     /// The message that is held, if it is open.
-    #[cold]
-    pub(super) fn poll_held(&self) -> Option<Outcome> {
-        if !self.is_held_ready() {
+    pub(super) fn poll_opened(&self) -> Option<Outcome> {
+        if !self
+            .held
+            .borrow()
+            .as_ref()
+            .is_some_and(|held| held.is_done())
+        {
             return None;
         }
         let held = self.held.take()?;
-        self.streak.set(0);
+        let is_elsewhere = self.elsewhere.borrow().is_some();
+        self.streak.set(if is_elsewhere { TURN } else { 0 });
         let opened = held.take()?;
         Some(Ok(Taken::opened(held.source, opened)))
     }
