@@ -249,7 +249,7 @@ pub(crate) fn what_was_handed_on_to_a_mailbox_that_closes_comes_back(job: &Job<'
                 for number in 0..4 {
                     all[1].post_lent(&number, frame(&deck, number)?)?;
                 }
-                // All four were thrown away, unread.
+                // They were thrown away.
                 inbox.receive::<u8>()?;
                 let again: Result<Vec<_>> = (0..4).map(|number| frame(&deck, number)).collect();
                 assert_eq!(again?.len(), 4);
@@ -259,10 +259,12 @@ pub(crate) fn what_was_handed_on_to_a_mailbox_that_closes_comes_back(job: &Job<'
                     let (number, frame) = receive(&inbox)?;
                     all[2].post_lent(&number, frame)?;
                 }
-                all[2].send(&9u8)?;
+                deck.fetch("all are handed on")?.send(&9u8)?;
             }
             _ => {
-                // One is taken out of the lanes, so that all of them may be.
+                let told = inbox_of(&deck, "all are handed on")?;
+                told.receive::<u8>()?;
+                // One is read, and three never are.
                 drop(receive(&inbox)?);
                 drop(inbox);
                 all[0].send(&1u8)?;
