@@ -299,6 +299,21 @@ impl Process {
             }
         }
         self.mailboxes.close(mailbox);
+        if self.has_left() {
+            self.take_last();
+        }
+    }
+
+    /// Takes what came to a rank that has left and is only a thread: nobody else looks at its lanes again, and what was lent with
+    /// messages that nobody will read goes back.
+    fn take_last(&self) {
+        let (_, links) = self.links.all();
+        for link in links
+            .iter()
+            .filter(|link| !link.channel.ends_with_its_process())
+        {
+            link.drain(&self.mailboxes, &mut lock(&link.inbound));
+        }
     }
 
     /// One of our mailboxes closed: peers on networks are told.
@@ -609,6 +624,7 @@ impl Process {
             networks.leave(how);
         }
         self.neighbours.leave(self.id, how);
+        self.take_last();
     }
 }
 

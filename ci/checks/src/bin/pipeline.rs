@@ -3,11 +3,12 @@
 //! `pipeline chain FRAMES`: rank 0 fills frames, the others hand them on, the last one checks them. Nobody copies, and the arena is as
 //! large as what may be out, and two frames. Then one frame at a time is handed on unread, beside 8 bytes, for the time of a hop.
 //! `pipeline kill`: of three ranks, the middle one is killed while it holds a frame and has handed on another: rank 0 gets both back.
+//! `pipeline kill-within MICROSECONDS`: it is killed at any moment while it hands on, so soon after its first frame: rank 0 gets all back.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use mizzen::{Deck, Mailbox, MailboxRef};
+use mizzen::{Deck, Error, Mailbox, MailboxRef, RetrieveError, UnpackError};
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -20,12 +21,15 @@ const BOUND: Duration = Duration::from_secs(30);
 fn main() -> Result<()> {
     let mut options = std::env::args().skip(1);
     let mode = options.next().context("which check?")?;
-    let frames = options.next().map(|frames| frames.parse::<u64>());
+    let number = options.next().map(|number| number.parse::<u64>());
     let deck = Deck::join()?;
-    let outcome = match (mode.as_str(), frames) {
+    let outcome = match (mode.as_str(), number) {
         ("chain", Some(Ok(frames))) => chain(&deck, frames),
         ("kill", None) => kill(&deck),
-        _ => bail!("pipeline chain FRAMES | kill"),
+        ("kill-within", Some(Ok(microseconds))) => {
+            kill_within(&deck, Duration::from_micros(microseconds))
+        }
+        _ => bail!("pipeline chain FRAMES | kill | kill-within MICROSECONDS"),
     };
     if let Err(error) = outcome {
         // Who leaves in order waits for readers, and there may be none.
@@ -84,9 +88,10 @@ fn chain(deck: &Deck, frames: u64) -> Result<()> {
         let hops = deck.size() - 1;
         let each = |nanoseconds: u64| nanoseconds as f64 / 1000.0 / f64::from(hops);
         println!(
-            "{frames} frames of 8 MiB over {hops} hops: none was copied; a hop of a frame takes {:.1} µs, of 8 bytes {:.1} µs",
+            "{frames} frames of 8 MiB over {hops} hops: none was copied; a hop of a frame takes {:.1} µs, of 8 bytes {:.1} µs ({:.1} times)",
             each(by_frames),
-            each(by_words)
+            each(by_words),
+            each(by_frames) / each(by_words)
         );
     }
     if place.is_first {
@@ -182,10 +187,7 @@ fn kill(deck: &Deck) -> Result<()> {
             place.next.post_lent(&number, frame)?;
         }
         // One is with the last rank until it hears that the middle one is dead.
-        let back: mizzen::Result<Vec<_>> = (0..FRAMES)
-            .map(|_| deck.lend_timeout::<u8>(FRAME, BOUND))
-            .collect();
-        println!("all {} frames came back after the kill", back?.len());
+        expect_back(deck, FRAMES)?;
     } else if place.is_last {
         let (_, frame) = place.inbox.receive_lent::<u64, u8>()?;
         place.inbox.depend_on(1);
@@ -201,4 +203,57 @@ fn kill(deck: &Deck) -> Result<()> {
         kill_process(getpid(), Signal::KILL)?;
     }
     Ok(())
+}
+
+/// Waits until so many frames, which are all there may be, can be lent again.
+fn expect_back(deck: &Deck, frames: u64) -> Result<()> {
+    let back: mizzen::Result<Vec<_>> = (0..frames)
+        .map(|_| deck.lend_timeout::<u8>(FRAME, BOUND))
+        .collect();
+    println!("all {} frames came back after the kill", back?.len());
+    Ok(())
+}
+
+fn kill_within(deck: &Deck, time: Duration) -> Result<()> {
+    const FRAMES: u64 = 4;
+    let place = Place::find(deck)?;
+    if place.is_first {
+        deck.set_lending_limit(FRAMES as usize * FRAME);
+        for number in 0.. {
+            let mut frame = deck.lend_timeout::<u64>(FRAME / 8, BOUND)?;
+            (frame[0], frame[FRAME / 8 - 1]) = (number, number);
+            if place.next.post_lent(&number, frame).is_err() {
+                break;
+            }
+        }
+        return expect_back(deck, FRAMES);
+    }
+    if place.is_last {
+        place.inbox.depend_on(1);
+        // It holds the last one while the next comes.
+        let mut _held = None;
+        loop {
+            match place.inbox.receive_lent::<u64, u64>() {
+                Ok((number, frame)) => {
+                    let ends = (frame[0], frame[FRAME / 8 - 1]);
+                    ensure!(ends == (number, number), "frame {number} is another");
+                    _held = Some(frame);
+                }
+                Err(Error::Unpack(UnpackError::TakenBack)) => (),
+                Err(Error::Retrieve(RetrieveError::PeerGone(_))) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    let mut killer = None;
+    loop {
+        let (number, frame) = place.inbox.receive_lent::<u64, u8>()?;
+        killer.get_or_insert_with(|| {
+            std::thread::spawn(move || {
+                std::thread::sleep(time);
+                kill_process(getpid(), Signal::KILL)
+            })
+        });
+        place.next.post_lent(&number, frame)?;
+    }
 }

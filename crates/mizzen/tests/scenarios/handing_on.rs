@@ -1,5 +1,6 @@
 //! Buffers that go from process to process, and the bound on what is out.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use mizzen::{
@@ -7,6 +8,7 @@ use mizzen::{
     RetrieveError,
 };
 
+use super::scope::{fill, skip};
 use super::{Job, bytes, inbox_of, meet};
 
 /// Values of a frame: 256 KiB.
@@ -210,6 +212,83 @@ pub(crate) fn a_sender_and_a_task_hand_on_too(job: &Job<'_>) {
                 // There is no order between a sender and an address.
                 numbers.sort_unstable();
                 assert_eq!(numbers, Vec::from_iter(0..40));
+            }
+        }
+        deck.finish()
+    });
+}
+
+/// The frame that comes next, in a message of its own.
+fn to_hand_on(inbox: &Mailbox) -> Result<Message<'static>> {
+    let (number, frame) = receive(inbox)?;
+    let mut message = Message::new();
+    message.pack_safer(&number).pack_lent(frame);
+    Ok(message)
+}
+
+pub(crate) fn a_scope_hands_on_to_a_mailbox_that_is_full(job: &Job<'_>) {
+    const FRAMES: u64 = 6;
+    job.run(3, |deck| {
+        let (inbox, all) = inboxes(&deck)?;
+        match deck.rank().0 {
+            0 => {
+                deck.set_lending_limit(FRAMES as usize * FRAME);
+                for number in 0..FRAMES {
+                    all[1].post_lent(&number, frame(&deck, number)?)?;
+                }
+                // All of them come back.
+                let again: Result<Vec<_>> =
+                    (0..FRAMES).map(|number| frame(&deck, number)).collect();
+                assert_eq!(again?.len() as u64, FRAMES);
+            }
+            1 => {
+                let told = deck.fetch("filled")?;
+                let filled = fill(&all[2])?;
+                deck.scope(|scope| {
+                    let mut posted = Vec::new();
+                    for _ in 0..FRAMES {
+                        posted.push(scope.post(&all[2], to_hand_on(&inbox)?));
+                    }
+                    told.send(&filled)?;
+                    posted.into_iter().try_for_each(|one| one.wait())
+                })?;
+            }
+            _ => {
+                let filled = inbox_of(&deck, "filled")?.receive::<u64>()?;
+                skip(&inbox, filled)?;
+                for number in 0..FRAMES {
+                    assert_eq!(receive(&inbox)?.0, number);
+                }
+            }
+        }
+        deck.finish()
+    });
+}
+
+pub(crate) fn what_a_scope_takes_back_is_its_owners_again(job: &Job<'_>) {
+    job.run(3, |deck| {
+        let (inbox, all) = inboxes(&deck)?;
+        match deck.rank().0 {
+            0 => {
+                deck.set_lending_limit(FRAME);
+                all[1].post_lent(&1u64, frame(&deck, 1)?)?;
+                drop(frame(&deck, 2)?);
+            }
+            1 => {
+                let filled = fill(&all[2])?;
+                let message = to_hand_on(&inbox)?;
+                let panicking = AssertUnwindSafe(|| {
+                    deck.scope(|scope| -> Result<()> {
+                        let _under_way = scope.post(&all[2], message);
+                        resume_unwind(Box::new("the closure gives up"))
+                    })
+                });
+                assert!(catch_unwind(panicking).is_err());
+                deck.fetch("filled")?.send(&filled)?;
+            }
+            _ => {
+                let filled = inbox_of(&deck, "filled")?.receive::<u64>()?;
+                skip(&inbox, filled)?;
             }
         }
         deck.finish()

@@ -223,6 +223,8 @@ macro_rules! scenarios {
                 what_was_read_in_part_is_handed_on_whole,
                 buffers_of_several_owners_go_on_in_one_message,
                 a_sender_and_a_task_hand_on_too,
+                a_scope_hands_on_to_a_mailbox_that_is_full,
+                what_a_scope_takes_back_is_its_owners_again,
                 buffers_are_handed_on_between_long_and_short_messages,
                 what_was_handed_on_to_a_mailbox_that_closes_comes_back,
                 a_buffer_whose_post_failed_can_go_elsewhere,

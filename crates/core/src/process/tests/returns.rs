@@ -116,3 +116,35 @@ fn blocks_that_a_fast_reader_gives_back_are_neither_lost_nor_used_twice() {
     })
     .unwrap();
 }
+
+#[test]
+fn what_a_leaving_rank_left_in_its_lanes_comes_back() {
+    let (posted, is_posted) = std::sync::mpsc::channel();
+    let is_posted = std::sync::Mutex::new(is_posted);
+    crate::testing::local(2, |deck| {
+        let inbox = deck.mailbox()?;
+        deck.bind(&format!("inbox {}", deck.rank()), &inbox)?;
+        let to = deck.fetch(&format!("inbox {}", 1 - deck.rank().0))?;
+        if deck.rank() == 1 {
+            // It does not look at its lanes from here on.
+            inbox.receive::<u8>()?;
+            crate::lock::lock(&is_posted).recv().unwrap();
+            return Ok(());
+        }
+        to.send(&0u8)?;
+        for number in 0..8u64 {
+            to.post_lent(&number, deck.lend_unzeroed::<u64>(512)?)?;
+        }
+        posted.send(()).unwrap();
+        let gone = inbox.retrieve_from(1);
+        assert!(gone.is_err(), "{gone:?}");
+        // It tells of its end before it looks at its lanes for the last time.
+        let begun = Instant::now();
+        while deck.process.links.arena.in_use() > 0 {
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            std::thread::yield_now();
+        }
+        Ok(())
+    })
+    .unwrap();
+}
