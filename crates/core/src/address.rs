@@ -15,11 +15,11 @@ use crate::endpoint::Endpoint;
 use crate::error::{ArenaError, PostError, Result, UnpackError};
 use crate::incoming::Incoming;
 use crate::link::{MemoryLink, Route};
-use crate::memory::Lent;
+use crate::memory::LentBuffer;
 use crate::message::{Mark, Message, Outgoing, Single};
 use crate::net::NetLink;
 use crate::peers::Path;
-use crate::plain::{Plain, PlainBytes};
+use crate::plain::PlainBytes;
 use crate::process::Process;
 use crate::rank::{Address, MailboxId, ProcessId, Rank};
 use crate::sender::Sender;
@@ -145,15 +145,15 @@ impl MailboxRef {
         Ok(self.post_until(message, Until::within(timeout))?)
     }
 
-    /// Posts a header and a lent buffer, which moves to the receiver.
+    /// Posts a header and a lent buffer, which moves to the receiver. A [`Borrowed`](crate::Borrowed) one is handed on.
     ///
     /// # Errors
     ///
     /// As [`post`](Self::post).
-    pub fn post_lent<H: PlainBytes + ?Sized, T: Plain>(
+    pub fn post_lent<H: PlainBytes + ?Sized>(
         &self,
         header: &H,
-        buffer: Lent<T>,
+        buffer: impl LentBuffer,
     ) -> Result<()> {
         let mut message = Message::new();
         message.pack_cheaper(header).pack_lent(buffer);
@@ -247,11 +247,13 @@ impl MailboxRef {
     fn post_until(&self, message: &mut Message<'_>, until: Until) -> Result<(), PostError> {
         let posted = match self.opened()? {
             Opened::Memory { link, route } => {
-                let arena = &self.process.links.arena;
-                link.show_lent(arena, message)?;
-                let posted = link.post(&**self.process, route, &message.wire(), until);
-                if posted.is_ok() {
-                    link.give_lent(arena, message);
+                let links = &self.process.links;
+                let posted = link
+                    .show_lent(&**self.process, message, until)
+                    .and_then(|()| link.post(&**self.process, route, &message.wire(), until));
+                match posted {
+                    Ok(()) => link.give_lent(links, message),
+                    Err(_) => MemoryLink::keep_lent(links, message),
                 }
                 posted
             }

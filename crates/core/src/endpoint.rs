@@ -161,6 +161,38 @@ impl Endpoint {
         self.0.links.lend(&*self.0, count, Until::Forever)
     }
 
+    /// The same if there is room for it now.
+    ///
+    /// # Errors
+    ///
+    /// As [`lend_unzeroed`](Self::lend_unzeroed).
+    pub fn try_lend_unzeroed<T: Plain>(&self, count: usize) -> Result<Option<Lent<T>>, ArenaError> {
+        match self.0.links.lend(&*self.0, count, Until::Now) {
+            Ok(buffer) => Ok(Some(buffer)),
+            Err(ArenaError::AllOut { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same, waiting for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`ArenaError::AllOut`] if nothing came back in time; otherwise as [`lend_unzeroed`](Self::lend_unzeroed).
+    pub fn lend_unzeroed_timeout<T: Plain>(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<Lent<T>, ArenaError> {
+        let until = Until::within(timeout);
+        self.0.links.lend(&*self.0, count, until)
+    }
+
+    /// Allows so many bytes of lent buffers in use at once.
+    pub fn set_lending_limit(&self, bytes: usize) {
+        self.0.links.arena.set_lending_limit(bytes);
+    }
+
     /// Bytes of memory that this process holds for lent buffers and long messages.
     #[must_use]
     pub fn arena_bytes(&self) -> usize {

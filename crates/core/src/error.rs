@@ -709,6 +709,11 @@ pub enum UnpackError {
     /// The sender stopped waiting and took the message back before its long pieces were asked for.
     #[error("the sender took the message back before the rest of it was asked for")]
     Retracted,
+    /// The lent buffer went back to its owner.
+    #[error(
+        "the lent buffer went back to its owner, because the process that handed it on was killed before it was unpacked"
+    )]
+    TakenBack,
     /// The sender was lost before all of the message came.
     #[error("the rest of the message did not come: {0}")]
     PeerGone(Gone),

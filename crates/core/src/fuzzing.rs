@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use mizzen_lane::{Producer, Region, Returns, Ring, SHORT_MAX, Shape, SharedProducer};
+use mizzen_lane::{Producer, Region, Ring, SHORT_MAX, Shape, SharedProducer};
 
 use crate::bells::BELL_BYTES;
 use crate::delivery::LaneIn;
@@ -15,7 +15,7 @@ use crate::host::{self, Alone};
 use crate::incoming::Incoming;
 use crate::link::{MemoryLink, Parts};
 use crate::mailbox::Mailbox;
-use crate::memory::{Arena, Memory, SlabId};
+use crate::memory::{Memory, SlabId, Tables};
 use crate::message::{Flags, Payload};
 use crate::peers::Path;
 use crate::process::Process;
@@ -86,18 +86,15 @@ impl Victim {
         let core = Arc::clone(mailbox.core());
         let (shared, consumer, shared_memory) = lane();
         let watches = Region::heap(WATCH_BYTES);
-        let returns = || {
-            let table = Region::heap(Returns::bytes(Arena::MAX_BLOCKS));
-            Returns::new(table, Arena::MAX_BLOCKS)
-        };
         let bells = Region::heap(BELL_BYTES);
         let parts = Parts {
             lane: Ring::heap(LANE).shared_producer(),
             inbound: consumer.consumer_calling(calling(&bells)),
             watches: watches.clone(),
             bells: bells.clone(),
-            returns: returns(),
-            their_returns: returns(),
+            ours: Tables::heap(),
+            theirs: Tables::heap(),
+            owners: Weak::<crate::links::Links>::new(),
         };
         let link = Arc::new(MemoryLink::new(PEER, parts, channel_to(Weak::new())));
         let slabs = [Region::heap(SLAB), Region::heap(SLAB)];

@@ -21,6 +21,7 @@ mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod handing;
 mod host;
 mod incoming;
 mod link;
@@ -74,7 +75,7 @@ pub use local::local;
 #[doc(hidden)]
 pub use local::local_over_tcp;
 pub use mailbox::{Descriptor, Mailbox, Receive, Received, Select, select};
-pub use memory::{Borrowed, Lent};
+pub use memory::{Borrowed, Lent, LentBuffer};
 pub use message::{Later, Message};
 pub use plain::{Plain, PlainBytes};
 pub use rank::{Incarnation, ProcessId, Rank, Ranks};

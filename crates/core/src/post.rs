@@ -10,9 +10,8 @@ use crate::bells::REACTOR_BELL;
 use crate::error::PostError;
 use crate::link::{LaneBehind, LaneOut, MemoryLink, Route, SENDER_LANE, WINDOW, Waiting, try_send};
 use crate::links::WithLinks;
-use crate::memory::{Arena, Block, Lent, LoanTicket, Purpose};
-use crate::message::{Encoded, Flags, Message};
-use crate::plain::Plain;
+use crate::memory::{Arena, Block, LoanTicket, Purpose};
+use crate::message::{Encoded, Flags};
 use crate::wait::{Contention, Patience, Step, Until, spin};
 
 /// How long a poster sleeps between looks at a full lane: the receiver does not know who waits for a shared lane.
@@ -237,30 +236,14 @@ impl MemoryLink {
         Ok(())
     }
 
-    /// Prepares the lent pieces of a message for this peer.
-    pub(crate) fn show_lent(
-        &self,
-        arena: &Arc<Arena>,
-        message: &mut Message<'_>,
-    ) -> Result<(), PostError> {
-        for buffer in message.lent_buffers() {
-            let buffer = buffer.as_ref().ok_or(PostError::LentTwice)?;
-            self.show_bytes(arena, buffer)?;
-        }
-        Ok(())
-    }
-
     /// Prepares a lent buffer for this peer: its ticket.
-    pub(crate) fn show<T: Plain>(
-        &self,
-        arena: &Arc<Arena>,
-        buffer: &Lent<T>,
-    ) -> Result<LoanTicket, PostError> {
-        self.show_bytes(arena, buffer.bytes())?;
-        Ok(buffer.bytes().ticket())
+    pub(crate) fn show(&self, arena: &Arc<Arena>, buffer: &Block) -> Result<LoanTicket, PostError> {
+        self.show_block(arena, buffer)?;
+        Ok(buffer.ticket())
     }
 
-    fn show_bytes(&self, arena: &Arc<Arena>, buffer: &Block) -> Result<(), PostError> {
+    /// The same without the ticket.
+    pub(crate) fn show_block(&self, arena: &Arc<Arena>, buffer: &Block) -> Result<(), PostError> {
         if !buffer.is_of(arena) {
             return Err(PostError::LentByAnother);
         }
@@ -271,15 +254,6 @@ impl MemoryLink {
     pub(crate) fn give(&self, arena: &Arc<Arena>, buffer: Block) {
         self.borrower.hand_over(arena, buffer);
         self.take_back_unheard(arena);
-    }
-
-    /// Gives away the lent pieces of a message that was posted.
-    pub(crate) fn give_lent(&self, arena: &Arc<Arena>, message: &mut Message<'_>) {
-        for buffer in message.lent_buffers() {
-            if let Some(buffer) = buffer.take() {
-                self.give(arena, buffer);
-            }
-        }
     }
 
     /// Sends over a lane of a sender's own, as long as there is hope that room for it comes soon: `Busy` if not.

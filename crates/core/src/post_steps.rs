@@ -127,11 +127,12 @@ impl MemoryLink {
         }
         let announced = self.announce(around, route, message);
         if !matches!(announced, Ok(Announced::Posted | Announced::Begun(_))) {
+            Self::keep_lent(around.links(), message);
             self.unpay_in_turn(route);
         }
         match announced? {
             Announced::Posted => {
-                self.give_lent(&around.links().arena, message);
+                self.give_lent(around.links(), message);
                 Ok(Some(true))
             }
             Announced::Begun(filling) => {
@@ -158,7 +159,8 @@ impl MemoryLink {
         message: &mut Message<'_>,
     ) -> Result<Announced, PostError> {
         let arena = &around.links().arena;
-        self.show_lent(arena, message)?;
+        // Its slabs were shown at the first attempt: nobody is asked here.
+        self.show_lent(around, message, Until::Now)?;
         let wire = message.wire();
         let len = mizzen_lane::Parts::len(&wire);
         let busy = |error| match error {

@@ -22,12 +22,12 @@ use tracing::{Span, debug, warn};
 use crate::bells::{Bells, REACTOR_BELL};
 use crate::counters::{Counted as _, CounterRow, Counters, Rows, by_object, summary};
 use crate::delivery::Core;
-use crate::error::{BindError, Departure, FetchError, Gone, ReachError};
+use crate::error::{BindError, Departure, FetchError, Gone, ReachError, UnpackError};
 use crate::link::{MailboxNotice, MemoryLink};
 use crate::links::{Links, WithLinks};
 use crate::lock::lock;
 use crate::mailboxes::Mailboxes;
-use crate::memory::{Arena, Memory};
+use crate::memory::{Arena, Ending, HandedTicket, Holding, Memory, Place, SlabId};
 use crate::names::{Courier, Names};
 use crate::net::{Control, NetLink, Networks};
 use crate::operations::{Operation, Operations};
@@ -43,6 +43,12 @@ use crate::workers::Workers;
 const NAMED_GONE: usize = 8;
 /// How long a rank may take to answer when it is first reached.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
+/// How long the link to the owner of a buffer may take that was handed on to us: the owner has it, and our keeper is about to. In
+/// searches for bytes that break something, there is none.
+const OWNER_PATIENCE: Duration =
+    Duration::from_secs(if cfg!(feature = "fuzzing") { 0 } else { 10 });
+/// How long to sleep between looks for it.
+const OWNER_NAP: Duration = Duration::from_millis(1);
 /// How long a process that leaves sleeps between looks whether what it posted has gone.
 const FLUSH_NAP: Duration = Duration::from_micros(200);
 /// How long it waits for a reader that reads nothing at all.
@@ -142,7 +148,7 @@ impl Process {
             host,
             bells,
             mailboxes,
-            links: Arc::new(Links::new(Arena::new(memory))),
+            links: Arc::new(Links::new(id, Arena::new(memory))),
             networks: OnceLock::new(),
             peers: Peers::default(),
             names: Names::new(id, size),
@@ -293,6 +299,21 @@ impl Process {
             }
         }
         self.mailboxes.close(mailbox);
+        if self.has_left() {
+            self.take_last();
+        }
+    }
+
+    /// Takes what came to a rank that has left and is only a thread: nobody else looks at its lanes again, and what was lent with
+    /// messages that nobody will read goes back.
+    fn take_last(&self) {
+        let (_, links) = self.links.all();
+        for link in links
+            .iter()
+            .filter(|link| !link.channel.ends_with_its_process())
+        {
+            link.drain(&self.mailboxes, &mut lock(&link.inbound));
+        }
     }
 
     /// One of our mailboxes closed: peers on networks are told.
@@ -336,11 +357,47 @@ impl Process {
         link.take_back_unheard(&self.links.arena);
         // Who left, or is only a thread of ours, may still read what we lent it, and gives it back in time.
         if how == Departure::Died && link.channel.ends_with_its_process() {
-            link.borrower.reclaim(&self.links.arena);
+            link.borrower.reclaim(&self.links.arena, Ending::Killed);
         }
         let gone = link.gone().unwrap_or(Gone::new(link.peer, how));
         self.tell_senders_gone(gone, posted_to);
         self.peer_gone(gone);
+    }
+
+    /// A buffer that was handed on to us. Its owner is linked with us, or we are about to be with it.
+    pub(crate) fn take_over(&self, handed: HandedTicket) -> Result<Holding, UnpackError> {
+        let begun = Instant::now();
+        loop {
+            // What is known to be gone has left its link before that.
+            let gone = self.peers.gone(handed.owner);
+            if let Some(taken) = self.links.take_over(handed) {
+                return taken;
+            }
+            if let Some(gone) = gone {
+                return Err(UnpackError::PeerGone(gone));
+            }
+            if handed.owner.rank.0 >= self.size || begun.elapsed() >= OWNER_PATIENCE {
+                return Err(UnpackError::Malformed);
+            }
+            std::thread::sleep(OWNER_NAP);
+        }
+    }
+
+    /// Shows one of our slabs to another process of this host, so that `asker`, who holds a buffer of it, can hand that on:
+    /// the number of the other one at our arena. Waits until there is a link to it.
+    pub(crate) fn show_to(&self, asker: ProcessId, slab: SlabId, to: ProcessId) -> Option<Place> {
+        let arena = &self.links.arena;
+        // Both must be known, or nothing could be taken back when one of them dies.
+        self.links.linked(asker)?.borrower.admit(arena)?;
+        if to == self.id {
+            return arena.admit_self(to);
+        }
+        let Ok(Path::Memory(link)) = self.reach_life(to) else {
+            return None;
+        };
+        link.channel.foretell_handed().ok()?;
+        link.show_slab(arena, slab).ok()?;
+        link.borrower.admit(arena)
     }
 
     /// Tells the mailboxes to which a process had posted that it failed. One that left in order may still turn out to have
@@ -567,6 +624,7 @@ impl Process {
             networks.leave(how);
         }
         self.neighbours.leave(self.id, how);
+        self.take_last();
     }
 }
 

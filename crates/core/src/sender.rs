@@ -15,10 +15,10 @@ use crate::bells::REACTOR_BELL;
 use crate::endpoint::Endpoint;
 use crate::error::{ArenaError, PostError, Result};
 use crate::link::{LONGEST_TO_WAIT, LaneBehind, LaneOut, MemoryLink};
-use crate::memory::{Lent, LoanTicket};
+use crate::memory::{Block, Buffer, LentBuffer, LoanTicket, Made};
 use crate::message::{Encoded, Flags, Mark, Message, Outgoing, Single};
 use crate::net::NetLink;
-use crate::plain::{Plain, PlainBytes};
+use crate::plain::PlainBytes;
 use crate::process::Process;
 use crate::progress::Progress;
 use crate::rank::{MailboxId, Rank};
@@ -197,25 +197,27 @@ impl Sender {
         Ok(self.post_until(message, Until::within(timeout))?)
     }
 
-    /// Posts a header and a lent buffer, which moves to the receiver.
+    /// Posts a header and a lent buffer, which moves to the receiver. A [`Borrowed`](crate::Borrowed) one is handed on.
     ///
     /// # Errors
     ///
     /// As [`post`](Self::post).
-    pub fn post_lent<H: PlainBytes + ?Sized, T: Plain>(
+    pub fn post_lent<H: PlainBytes + ?Sized>(
         &mut self,
         header: &H,
-        buffer: Lent<T>,
+        buffer: impl LentBuffer,
     ) -> Result<()> {
-        let buffer = match &mut self.path {
-            Path::Memory(lane) => match lane.hand_over(&self.process, header.as_bytes(), buffer)? {
-                None => return Ok(()),
-                Some(buffer) => buffer,
-            },
-            Path::Left(_) | Path::Net { .. } => buffer,
+        let buffer = match (&mut self.path, buffer.into_buffer()) {
+            (Path::Memory(lane), Buffer::Made(Made(block))) => {
+                match lane.hand_over(&self.process, header.as_bytes(), block)? {
+                    None => return Ok(()),
+                    Some(block) => Buffer::Made(Made(block)),
+                }
+            }
+            (_, buffer) => buffer,
         };
         let mut message = Message::new();
-        message.pack_cheaper(header).pack_lent(buffer);
+        message.pack_cheaper(header).pack_buffer(buffer);
         self.post(&mut message)
     }
 
@@ -229,15 +231,17 @@ impl Sender {
                 return Ok(());
             }
         };
-        let has_lent = message.has_lent();
-        if has_lent {
-            link.show_lent(&self.process.links.arena, message)?;
+        if !message.has_lent() {
+            return self.post_memory(&message.wire(), until);
         }
-        self.post_memory(&message.wire(), until)?;
-        if has_lent {
-            link.give_lent(&self.process.links.arena, message);
+        let posted = link
+            .show_lent(&**self.process, message, until)
+            .and_then(|()| self.post_memory(&message.wire(), until));
+        match posted {
+            Ok(()) => link.give_lent(&self.process.links, message),
+            Err(_) => MemoryLink::keep_lent(&self.process.links, message),
         }
-        Ok(())
+        posted
     }
 
     fn poll_post(
@@ -354,12 +358,12 @@ impl Lane {
     }
 
     /// Hands over a buffer with a short header, in one slot. Returns the buffer if that cannot be.
-    fn hand_over<T: Plain>(
+    fn hand_over(
         &mut self,
         process: &Arc<Process>,
         header: &[u8],
-        buffer: Lent<T>,
-    ) -> Result<Option<Lent<T>>, PostError> {
+        buffer: Block,
+    ) -> Result<Option<Block>, PostError> {
         const TICKET: usize = LoanTicket::BYTES;
         if header.len() > SHORT_MAX - TICKET || self.out.is_closed() {
             return Ok(Some(buffer));
@@ -375,7 +379,7 @@ impl Lane {
         }
         // It is posted, whether anybody will read it or not: then it is given back.
         let _ = self.link.call_quietly(&self.out.watch);
-        self.link.give(&process.links.arena, buffer.into_bytes());
+        self.link.give(&process.links.arena, buffer);
         Ok(None)
     }
 

@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use mizzen_lane::{Consumer, Region, Returns, Ring, SharedProducer};
+use mizzen_lane::{Consumer, Region, Ring, SharedProducer};
 use mizzen_proto::wire::NameFrame;
 use tracing::debug;
 
@@ -13,9 +13,10 @@ use crate::delivery::LaneIn;
 use crate::error::{Departure, PostError};
 use crate::link::Fate;
 use crate::link::{Channel, Disconnected, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
-use crate::link::{MemoryLink, Parts};
+use crate::link::{MemoryLink, Owners, Parts};
+use crate::links::Links;
 use crate::lock::lock;
-use crate::memory::{Arena, Shared, SlabId};
+use crate::memory::{Place, Shared, SlabId, Tables};
 use crate::net::Control;
 use crate::peers::Path;
 use crate::process::Process;
@@ -87,6 +88,15 @@ impl Channel for Together {
         added.then_some(()).ok_or(Disconnected)
     }
 
+    fn foretell_handed(&self) -> Result<(), Disconnected> {
+        self.their_link().ok_or(Disconnected)?.note_handed();
+        Ok(())
+    }
+
+    fn ask_to_show(&self, _: &Fate, slab: SlabId, to: ProcessId) -> Option<Place> {
+        self.other()?.show_to(self.me, slab, to)
+    }
+
     fn hide_slab(&self, slab: SlabId) {
         if let Some(theirs) = self.their_link() {
             theirs.remove_slab(slab);
@@ -139,7 +149,7 @@ pub(crate) fn link_together(one: &Arc<Process>, other: &Arc<Process>) -> Path {
         return path;
     }
     let (to_other, from_one) = lane_from(one);
-    let (ours, theirs) = (returns(), returns());
+    let (ours, theirs) = (Tables::heap(), Tables::heap());
     if Arc::ptr_eq(one, other) {
         return link(one, one, (to_other, from_one), (&ours, &ours));
     }
@@ -154,11 +164,10 @@ fn lane_from(sender: &Process) -> (SharedProducer, Consumer) {
     Ring::heap(SHARED_LANE).shared_ends_calling(move |bell| ring(&bells, bell))
 }
 
-fn returns() -> Returns {
-    Returns::new(
-        Region::heap(Returns::bytes(Arena::MAX_BLOCKS)),
-        Arena::MAX_BLOCKS,
-    )
+/// Where buffers belong that others hand on to `me`.
+pub(crate) fn owners_of(me: &Process) -> Weak<dyn Owners> {
+    let links: Weak<Links> = Arc::downgrade(&me.links);
+    links
 }
 
 /// Makes the link of `me` to `peer`: over lanes out and back, with the tables in which each gives buffers back.
@@ -166,15 +175,16 @@ fn link(
     me: &Arc<Process>,
     peer: &Arc<Process>,
     (lane, inbound): (SharedProducer, Consumer),
-    (mine, its): (&Returns, &Returns),
+    (mine, its): (&Tables, &Tables),
 ) -> Path {
     let parts = Parts {
         lane,
         inbound,
         watches: peer.mailboxes.watches.region.clone(),
         bells: peer.bells.shared.region.clone(),
-        returns: mine.clone(),
-        their_returns: its.clone(),
+        ours: mine.clone(),
+        theirs: its.clone(),
+        owners: owners_of(me),
     };
     let channel = Together {
         me: me.id,
@@ -198,7 +208,7 @@ mod tests {
     use mizzen_proto::names::shard_of;
     use mizzen_proto::wire::Name;
 
-    use super::{LINKING, lane_from, link, returns};
+    use super::{LINKING, Tables, lane_from, link};
     use crate::lock::lock;
     use crate::rank::{Address, Rank};
     use crate::{Endpoint, Error, MailboxRef};
@@ -229,7 +239,7 @@ mod tests {
             let other = lock(&told).recv().unwrap();
             let one_at_a_time = lock(&LINKING);
             let ((to_other, from_one), (to_one, from_other)) = (lane_from(one), lane_from(&other));
-            let (ours, theirs) = (returns(), returns());
+            let (ours, theirs) = (Tables::heap(), Tables::heap());
             link(&other, one, (to_one, from_one), (&theirs, &ours));
             // Long enough for the other to act, if it does not wait.
             let _ = lock(&is_answered).recv_timeout(Duration::from_millis(100));

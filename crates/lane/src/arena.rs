@@ -18,9 +18,11 @@ use std::sync::OnceLock;
 use crate::buddy::Buddy;
 use crate::extent::Extent;
 use crate::region::Region;
-use crate::returns::Returns;
+use crate::returns::{Place, Returns};
+use crate::revocations::Revocations;
 use crate::slabs::{SLAB_ORDER, Slabs};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
+use crate::whereabouts::{AtPeer, Ending, Out, Parties};
 
 /// Where an arena gets its memory, and who borrows it.
 ///
@@ -74,6 +76,8 @@ pub enum Purpose {
     Lend,
     /// A message too long for a lane, in one block: one that refers to lent buffers, or that a network sends or keeps.
     LongMessage,
+    /// A lent buffer of another host, which a network brought.
+    Landed,
 }
 
 /// Memory of one process for lent buffers and long messages.
@@ -85,8 +89,8 @@ pub struct Arena<B: Backing> {
     has_dropped: AtomicBool,
     /// Whether there is more memory for small blocks than would be kept if all were free.
     has_excess: AtomicBool,
-    /// Where blocks come back that this process lends to itself.
-    own_returns: OnceLock<Returns>,
+    /// Where blocks come back that this process lends to itself, and which it must not take over.
+    own: OnceLock<(Returns, Revocations)>,
 }
 
 #[derive(Debug)]
@@ -98,8 +102,11 @@ struct State<B: Backing> {
     out: VecDeque<Out<B::Holder>>,
     /// Blocks that came back and are kept whole for the next use.
     spare: Vec<u32>,
-    /// Bytes of blocks in use, by purpose.
-    used: [usize; 2],
+    /// To whom they may be handed on.
+    parties: Parties<B::Holder>,
+    /// Bytes of blocks in use, by purpose, and how many there may be.
+    used: [usize; 3],
+    limits: [usize; 3],
     /// Bytes of extents in use.
     extents: usize,
 }
@@ -113,24 +120,6 @@ struct Entry {
     /// How often the block number was lent, so that an old return cannot free a new loan.
     loan: u64,
     purpose: Purpose,
-}
-
-/// A block at a peer, or a message.
-#[derive(Debug)]
-struct Out<H> {
-    what: AtPeer,
-    number: u32,
-    loan: u64,
-    holder: H,
-    returns: Returns,
-}
-
-#[derive(Debug)]
-enum AtPeer {
-    /// The block of this number.
-    Block,
-    /// Memory of a message, whose number is not one of ours.
-    Message(Vec<Extent>),
 }
 
 /// A block in our hands.
@@ -158,8 +147,8 @@ pub(crate) const MAX_MESSAGES: usize = if cfg!(loom) { 4 } else { 1024 };
 pub(crate) const NUMBERS: usize = MAX_BLOCKS + MAX_MESSAGES;
 /// The longest block of a long message. A little less than all of them may have.
 const LONGEST_BLOCK: usize = 64 << 20;
-/// The most memory of all lent buffers, and of all long messages in blocks.
-const LIMITS: [usize; 2] = [1 << 30, 65 << 20];
+/// The most memory of all lent buffers, of all long messages in blocks, and of lent buffers from other hosts.
+const LIMITS: [usize; 3] = [1 << 30, 65 << 20, 1 << 30];
 /// The most memory of long messages in chunks, to all peers together: 128 of them that read nothing. Peers map no more either.
 const EXTENTS_LIMIT: usize = 8 << 30;
 /// Blocks of any size kept whole for the next use.
@@ -186,19 +175,21 @@ impl<B: Backing> Arena<B> {
                 free_numbers: Vec::new(),
                 out: VecDeque::new(),
                 spare: Vec::new(),
-                used: [0; 2],
+                parties: Parties::new(),
+                used: [0; 3],
+                limits: LIMITS,
                 extents: 0,
             }),
             has_dropped: AtomicBool::new(false),
             has_excess: AtomicBool::new(false),
-            own_returns: OnceLock::new(),
+            own: OnceLock::new(),
         }
     }
 
     /// The longest block.
     pub const fn longest(purpose: Purpose) -> usize {
         match purpose {
-            Purpose::Lend => LIMITS[0],
+            Purpose::Lend | Purpose::Landed => LIMITS[0],
             Purpose::LongMessage => LONGEST_BLOCK,
         }
     }
@@ -229,6 +220,10 @@ impl<B: Backing> Arena<B> {
             });
         }
         let order = Buddy::order_for(len);
+        let limit = state.limits[purpose as usize];
+        if 1 << order > limit {
+            return Err(NoBlock::TooLong { bytes: len, limit });
+        }
         if let Some(number) = state.take_spare(order, purpose) {
             return Ok(Some(state.held(number)));
         }
@@ -349,17 +344,72 @@ impl<B: Backing> Arena<B> {
         });
     }
 
-    /// Takes back all blocks at a process that is dead.
-    pub fn reclaim(&self, dead: B::Holder) {
+    /// Takes back all blocks at a process that is dead, and those that were on their way to it.
+    pub fn reclaim(&self, dead: B::Holder, how: Ending) {
         let mut state = self.lock();
-        let (back, out) = core::mem::take(&mut state.out)
-            .into_iter()
-            .partition(|out: &Out<B::Holder>| out.holder == dead);
-        state.out = out;
-        for out in back {
-            state.free_out(out);
+        for mut out in core::mem::take(&mut state.out) {
+            if out.is_free_after(dead, how, &state.parties) {
+                state.free_out(out);
+            } else {
+                state.out.push_back(out);
+            }
         }
+        state.parties.forget(dead);
         self.note_slabs(&state);
+    }
+
+    /// Blocks of ours may be handed on to `holder`, which says in `returns` what it does with them and looks into `revocations`
+    /// first. `None`: to too many already.
+    pub(crate) fn admit(
+        &self,
+        holder: B::Holder,
+        returns: &Returns,
+        revocations: &Revocations,
+    ) -> Option<Place> {
+        self.lock().parties.admit(holder, returns, revocations)
+    }
+
+    /// Blocks of ours may be handed on to us, `me`.
+    pub fn admit_self(&self, me: B::Holder) -> Option<Place> {
+        let (returns, revocations) = self.own();
+        self.admit(me, returns, revocations)
+    }
+
+    /// The tables in which this process gives back blocks to itself, and says which it must not take over.
+    pub fn own(&self) -> &(Returns, Revocations) {
+        self.own.get_or_init(|| {
+            let heap = || Region::heap(Returns::bytes(MAX_BLOCKS));
+            let revocations = Revocations::new(heap(), MAX_BLOCKS);
+            (Returns::new(heap(), MAX_BLOCKS), revocations)
+        })
+    }
+
+    /// Allows so many bytes of lent buffers in use, in our hands or out; at most as many as there may be anyway.
+    pub fn set_lending_limit(&self, bytes: usize) {
+        self.lock().limits[Purpose::Lend as usize] = bytes.min(LIMITS[0]);
+    }
+
+    /// Bytes of lent buffers in use, as far as is known, and with whom those are that are out.
+    pub fn lent(&self) -> (usize, Vec<(B::Holder, usize)>) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let mut holders: Vec<(B::Holder, usize)> = Vec::new();
+        for out in &mut state.out {
+            let is_back = out.is_back(&state.parties);
+            let AtPeer::Block = out.what else {
+                continue;
+            };
+            let block = state.blocks[out.number as usize];
+            if is_back || block.purpose != Purpose::Lend {
+                continue;
+            }
+            let bytes = 1usize << block.order;
+            match holders.iter_mut().find(|(known, _)| *known == out.holder) {
+                Some((_, sum)) => *sum += bytes,
+                None => holders.push((out.holder, bytes)),
+            }
+        }
+        (state.used[Purpose::Lend as usize], holders)
     }
 
     /// Takes back a block that was handed over to a process which was never told of it. `false`: it was not handed over yet.
@@ -431,12 +481,6 @@ impl<B: Backing> Arena<B> {
         used + state.extents
     }
 
-    /// The table in which this process gives back blocks to itself.
-    pub(crate) fn own_returns(&self) -> &Returns {
-        let table = || Returns::new(Region::heap(Returns::bytes(MAX_BLOCKS)), MAX_BLOCKS);
-        self.own_returns.get_or_init(table)
-    }
-
     fn lock(&self) -> MutexGuard<'_, State<B>> {
         self.state
             .lock()
@@ -451,14 +495,17 @@ impl<B: Backing> State<B> {
     }
 
     fn fits(&self, order: u32, purpose: Purpose) -> bool {
-        self.used[purpose as usize] + (1 << order) <= LIMITS[purpose as usize]
+        self.used[purpose as usize] + (1 << order) <= self.limits[purpose as usize]
             && (!self.free_numbers.is_empty() || self.blocks.len() < MAX_BLOCKS)
     }
 
     /// What was at a peer is free.
     fn free_out(&mut self, out: Out<B::Holder>) {
         match out.what {
-            AtPeer::Block => self.free(out.number),
+            AtPeer::Block => {
+                self.blocks[out.number as usize].loan = out.loan;
+                self.free(out.number);
+            }
             AtPeer::Message(extents) => {
                 extents
                     .into_iter()
@@ -481,8 +528,8 @@ impl<B: Backing> State<B> {
     /// Takes back what peers have given back.
     fn collect(&mut self) {
         let out = core::mem::take(&mut self.out);
-        for out in out {
-            if out.returns.is_back(out.number, out.loan) {
+        for mut out in out {
+            if out.is_back(&self.parties) {
                 self.free_out(out);
             } else {
                 self.out.push_back(out);
@@ -506,8 +553,8 @@ impl<B: Backing> State<B> {
             return None;
         }
         for _ in 0..if is_small { SPARE } else { 1 } {
-            let oldest = self.out.front()?;
-            if !oldest.returns.is_back(oldest.number, oldest.loan) {
+            let oldest = self.out.front_mut()?;
+            if !oldest.is_back(&self.parties) {
                 break;
             }
             let Some(out) = self.out.pop_front() else {
@@ -516,7 +563,10 @@ impl<B: Backing> State<B> {
             // A slab of its own, kept or not, is found again as quickly.
             let is_small = |number: u32| self.blocks[number as usize].order <= SLAB_ORDER;
             match out.what {
-                AtPeer::Block if is_small(out.number) => self.spare.push(out.number),
+                AtPeer::Block if is_small(out.number) => {
+                    self.blocks[out.number as usize].loan = out.loan;
+                    self.spare.push(out.number);
+                }
                 _ => self.free_out(out),
             }
         }

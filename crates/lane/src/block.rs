@@ -144,7 +144,7 @@ impl<B: Backing> Block<B> {
     pub fn into_loan(self, me: B::Holder) -> Loan {
         let ticket = self.ticket();
         let region = self.held.region.clone();
-        let returns = self.arena.own_returns().clone();
+        let returns = self.arena.own().0.clone();
         self.hand_over(me, returns.clone());
         // SAFETY: the block is lent by this ticket alone, once, and is not written until it is back; the table is the arena's
         // own, and this loan the only writer of the block's word.

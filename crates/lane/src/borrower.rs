@@ -13,15 +13,18 @@ use crate::allowance::{Allowance, Waits};
 use crate::arena::{Arena, Backing};
 use crate::block::Block;
 use crate::manifest::CHUNK;
-use crate::returns::Returns;
+use crate::returns::{Place, Returns};
+use crate::revocations::Revocations;
 use crate::supply::StreamOut;
 use crate::sync::{Arc, AtomicBool, Mutex, MutexGuard, Ordering};
+use crate::whereabouts::Ending;
 
 /// A peer as the borrower of our blocks.
 #[derive(Debug)]
 pub struct Borrower<B: Backing> {
     holder: B::Holder,
     returns: Returns,
+    revocations: Revocations,
     allowance: Arc<Allowance>,
     /// For as many threads as send a long message at once.
     streams: Mutex<Streams<B>>,
@@ -37,11 +40,12 @@ struct Streams<B: Backing> {
 }
 
 impl<B: Backing> Borrower<B> {
-    /// The peer `holder`, which gives back our blocks in `returns`.
-    pub fn new(holder: B::Holder, returns: Returns) -> Self {
+    /// The peer `holder`, which gives back our blocks in `returns`, and does not take over what we write into `revocations`.
+    pub fn new(holder: B::Holder, returns: Returns, revocations: Revocations) -> Self {
         Self {
             holder,
             returns,
+            revocations,
             allowance: Arc::new(Allowance::new(Arena::<B>::FIRST_MESSAGE)),
             streams: Mutex::new(Streams {
                 idle: Vec::new(),
@@ -60,6 +64,13 @@ impl<B: Backing> Borrower<B> {
     pub fn hand_over(&self, arena: &Arena<B>, block: Block<B>) {
         block.hand_over(self.holder, self.returns.clone());
         self.reclaim_late(arena);
+    }
+
+    /// Others may hand on our blocks to the peer, or the peer to others: its place. `None`: there are too many of them.
+    pub fn admit(&self, arena: &Arena<B>) -> Option<Place> {
+        let place = arena.admit(self.holder, &self.returns, &self.revocations);
+        self.reclaim_late(arena);
+        place
     }
 
     /// Allows the peer to leave so many bytes of long messages unread before those who send more wait for it: at least 1 MiB
@@ -126,10 +137,10 @@ impl<B: Backing> Borrower<B> {
     }
 
     /// The peer's process is dead, and nobody reads what it had borrowed.
-    pub fn reclaim(&self, arena: &Arena<B>) {
+    pub fn reclaim(&self, arena: &Arena<B>, how: Ending) {
         // Before the arena takes back what there is: who hands over something later sees it.
         self.is_dead.store(true, Ordering::Release);
-        arena.reclaim(self.holder);
+        arena.reclaim(self.holder, how);
     }
 
     /// What was handed over to a process that had died meanwhile is ours again.
@@ -137,7 +148,7 @@ impl<B: Backing> Borrower<B> {
         // Acquire pairs with the release in `reclaim`, through the arena's lock in between: who finds us too early there has
         // stored this before.
         if self.is_dead.load(Ordering::Acquire) {
-            arena.reclaim(self.holder);
+            arena.reclaim(self.holder, Ending::Killed);
         }
     }
 

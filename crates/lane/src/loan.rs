@@ -5,7 +5,8 @@
 
 use crate::buddy::BLOCK_ALIGN;
 use crate::region::Region;
-use crate::returns::Returns;
+use crate::returns::{Place, Returns};
+use crate::revocations::Revocations;
 
 /// What travels in the place of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub struct Loan {
     region: Region,
     ticket: LoanTicket,
     returns: Returns,
+    /// To whom it is being handed on.
+    to: Option<Place>,
 }
 
 impl Loan {
@@ -73,7 +76,7 @@ impl Loan {
     ///
     /// If the lender is in this process, the block was lent by this ticket, once, and what its lender writes until it is back
     /// is read here only after the lender told so; a message that the ticket announced was not withdrawn. The lender takes it as given back only by `returns`, in which nobody else
-    /// writes this block's word meanwhile, and which is the table of no other lender. Nothing need be promised of lenders in
+    /// writes this block's word meanwhile, and which is the table of no other lender. If it was handed on, it was taken over. Nothing need be promised of lenders in
     /// other processes: their memory is read as foreign.
     #[must_use]
     pub(crate) unsafe fn new(region: Region, ticket: LoanTicket, returns: Returns) -> Option<Self> {
@@ -83,7 +86,50 @@ impl Loan {
             region,
             ticket,
             returns,
+            to: None,
         })
+    }
+
+    /// The slab of its owner in which it lies.
+    #[must_use]
+    pub fn slab(&self) -> u32 {
+        self.ticket.slab
+    }
+
+    /// The ticket by which the next holder takes it over.
+    #[must_use]
+    pub fn next_ticket(&self) -> LoanTicket {
+        LoanTicket {
+            loan: self.ticket.loan + 1,
+            ..self.ticket
+        }
+    }
+
+    /// Says that it is handed on, before the next holder is told: from then on its owner knows whom to ask for it.
+    pub fn hand_on(&mut self, to: Place) {
+        self.returns
+            .hand_on(self.ticket.number, self.ticket.loan, to);
+        self.to = Some(to);
+    }
+
+    /// It was handed on: the next holder gives it back.
+    pub fn handed_on(mut self) {
+        // A number of no block: nothing is given back.
+        self.ticket.number = u32::MAX;
+    }
+
+    /// The next holder was not told: it is ours again. `false`: its owner took it back meanwhile, because the next holder is
+    /// dead, and it must not be read any more.
+    pub(crate) fn keep(&mut self, revocations: &Revocations) -> bool {
+        let LoanTicket { number, loan, .. } = self.ticket;
+        let Some(to) = self.to else {
+            return true;
+        };
+        let is_ours = self.returns.keep(number, loan, to) && !revocations.is_revoked(number, loan);
+        if is_ours {
+            self.to = None;
+        }
+        is_ours
     }
 
     /// Copies from `offset` of the block, which must be whole by then, while the lender may write other parts of it.
@@ -133,7 +179,12 @@ impl Loan {
 
 impl Drop for Loan {
     fn drop(&mut self) {
-        self.returns.give_back(self.ticket.number, self.ticket.loan);
+        let LoanTicket { number, loan, .. } = self.ticket;
+        match self.to {
+            None => self.returns.give_back(number, loan),
+            // Its owner may have taken it back, and lent it again.
+            Some(_) => self.returns.give_back_late(number, loan),
+        }
     }
 }
 

@@ -7,9 +7,12 @@
 //! A long message is one loan, that of its manifest, and its chunks come back before it: the borrower writes how many it has
 //! emptied into the same word. The count goes round, because far fewer chunks are at a borrower at once.
 //!
+//! A block may be handed on. Each time counts as another loan, so that every step of its way has a number of its own, also when it
+//! comes to the same holder twice; and each holder says in its own word what it did with it.
+//!
 //! | bits | what |
 //! | --- | --- |
-//! | 0 to 14 | chunks of the message that were emptied, modulo 32,768 |
+//! | 0 to 14 | of a message: chunks that were emptied, modulo 32,768. Of a block: to whom it was handed on ([`Place`]), if not 0 |
 //! | 15 | the loan is over |
 //! | 16 to 63 | number of the loan |
 
@@ -38,6 +41,36 @@ pub(crate) enum Progress {
     /// So many chunks were emptied, and the count goes round.
     Emptied(usize),
     /// The loan is over.
+    Back,
+}
+
+/// A process to which blocks may be handed on, as their owner numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u16);
+
+impl Place {
+    /// The place of this number. `None` if there is no such.
+    #[must_use]
+    pub fn new(number: u32) -> Option<Self> {
+        let is_place = number != 0 && u64::from(number) <= COUNT_MASK;
+        is_place.then_some(Self(number as u16))
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        u32::from(self.0)
+    }
+}
+
+/// What a holder says of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// It has it.
+    Has,
+    /// It handed it on.
+    HandedOn(Place),
+    /// It gave it back.
     Back,
 }
 
@@ -107,6 +140,62 @@ impl Returns {
             count if count & IS_OVER == 0 => Progress::Emptied(count as usize),
             _ => Progress::Unread,
         }
+    }
+
+    /// The last loan of `block` of which the holder said anything, and what. Loan 0, if nothing.
+    pub(crate) fn said(&self, block: u32) -> (u64, Said) {
+        if block as usize >= self.buffers {
+            return (0, Said::Has);
+        }
+        let word = self.table.load(block as usize, Ordering::Acquire);
+        let said = match Place::new((word & COUNT_MASK) as u32) {
+            _ if word & IS_OVER != 0 => Said::Back,
+            Some(place) => Said::HandedOn(place),
+            None => Said::Has,
+        };
+        (word >> LOAN_SHIFT, said)
+    }
+
+    /// The holder has taken over a block that was handed on to it as this loan. `false`: it has said something of it before, or
+    /// of a later one.
+    pub(crate) fn take_over(&self, block: u32, loan: u64) -> bool {
+        self.said(block).0 < loan && self.say(block, loan, 0)
+    }
+
+    /// The holder hands on the block that it has by this loan.
+    pub(crate) fn hand_on(&self, block: u32, loan: u64, to: Place) -> bool {
+        self.say(block, loan, u64::from(to.0))
+    }
+
+    /// The holder did not hand on the block after all. `false`: it said something else meanwhile.
+    pub(crate) fn keep(&self, block: u32, loan: u64, to: Place) -> bool {
+        if block as usize >= self.buffers {
+            return false;
+        }
+        let (handed_on, has) = (loan << LOAN_SHIFT | u64::from(to.0), loan << LOAN_SHIFT);
+        let word = self.table.word(block as usize);
+        let changed = word.compare_exchange(handed_on, has, Ordering::AcqRel, Ordering::Relaxed);
+        changed.is_ok()
+    }
+
+    /// Gives back a block that was handed on, by or to the holder. Nothing is said if something was said of a later loan: the
+    /// owner may have taken this one back, and lent the block again.
+    pub(crate) fn give_back_late(&self, block: u32, loan: u64) {
+        self.say(block, loan, IS_OVER);
+    }
+
+    /// Says something of a loan, unless something was said of a later one.
+    fn say(&self, block: u32, loan: u64, what: u64) -> bool {
+        if block as usize >= self.buffers {
+            return false;
+        }
+        let word = loan << LOAN_SHIFT | what;
+        let is_later = |old: u64| (old >> LOAN_SHIFT <= word >> LOAN_SHIFT).then_some(word);
+        // Release pairs with the acquire in `said`: what the holder read of the block was read before.
+        self.table
+            .word(block as usize)
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, is_later)
+            .is_ok()
     }
 
     /// How many more chunks were emptied, of `out` that are at the borrower, if it said `before` and now says `now`. A count

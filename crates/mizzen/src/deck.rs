@@ -263,6 +263,60 @@ impl Deck {
         Ok(self.process.lend_unzeroed(count)?)
     }
 
+    /// As [`lend`](Self::lend), but does not wait: `None` while receivers hold all that may be lent.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     deck.set_lending_limit(2 << 20);
+    ///     let _first = deck.lend::<u8>(1 << 20)?;
+    ///     let second = deck.try_lend::<u8>(1 << 20)?.expect("there is room for two");
+    ///     assert!(deck.try_lend::<u8>(1 << 20)?.is_none());
+    ///     drop(second);
+    ///     assert!(deck.try_lend::<u8>(1 << 20)?.is_some());
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`lend`](Self::lend).
+    pub fn try_lend<T: Plain>(&self, count: usize) -> Result<Option<Lent<T>>> {
+        let mut buffer = self.process.try_lend_unzeroed(count)?;
+        buffer.iter_mut().for_each(Lent::zero);
+        Ok(buffer)
+    }
+
+    /// As [`lend`](Self::lend), but waits for at most `timeout`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// mizzen::local(1, |deck| {
+    ///     deck.set_lending_limit(1 << 20);
+    ///     let _first = deck.lend::<u8>(1 << 20)?;
+    ///     assert!(deck.lend_timeout::<u8>(1 << 20, Duration::from_millis(1)).is_err());
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ArenaError::AllOut`](crate::ArenaError::AllOut) if nothing came back in time; otherwise as [`lend`](Self::lend).
+    pub fn lend_timeout<T: Plain>(&self, count: usize, timeout: Duration) -> Result<Lent<T>> {
+        let mut buffer = self.process.lend_unzeroed_timeout(count, timeout)?;
+        buffer.zero();
+        Ok(buffer)
+    }
+
+    /// Allows so many bytes of lent buffers of this process at once: those that it is filling, and those that are out, with
+    /// whomever. [`lend`](Self::lend) waits while there are as many, and the launcher says with whom they are if that takes long.
+    /// Each counts with the bytes that it takes, which is a power of two; buffers that other hosts sent do not count.
+    ///
+    /// Without it, the limit is 1 GiB, and it cannot be more. What is out already stays out.
+    pub fn set_lending_limit(&self, bytes: usize) {
+        self.process.set_lending_limit(bytes);
+    }
+
     /// Bytes of memory that this process holds for lent buffers and long messages.
     #[must_use]
     pub fn arena_bytes(&self) -> usize {

@@ -1,3 +1,5 @@
+//! What is long is not copied: bodies of calls, and buffers that are handed on.
+//!
 //! The body of a call lies nowhere but at its caller and where the function unpacks it; between processes of a host it passes
 //! through chunks of the arena, which are memory of the path and not of the message, and between hosts through the socket.
 //!
@@ -120,6 +122,49 @@ fn one_job(deck: &Deck) -> Result<()> {
     Ok(())
 }
 
+/// Frames through three ranks, and how often something as long was made meanwhile.
+fn one_chain(deck: Deck) -> Result<()> {
+    let inbox = deck.mailbox()?;
+    let rank = deck.rank().0;
+    deck.bind(&format!("frames {rank}"), &inbox)?;
+    let next = deck.fetch(&format!("frames {}", (rank + 1) % 3))?;
+    deck.set_lending_limit(2 * BODY.next_power_of_two());
+    let send = |number: usize| -> Result<()> {
+        let mut frame = deck.lend_unzeroed::<u8>(BODY)?;
+        frame[BODY - 1] = number as u8;
+        next.post_lent(&(number as u64), frame)
+    };
+    // Both buffers are made, and known to all, before it counts.
+    let first = 4;
+    for number in 0..first + CALLS {
+        if rank == 0 {
+            if number == first {
+                LONG_ONES.store(0, Ordering::Relaxed);
+                COUNTS.store(true, Ordering::Relaxed);
+            }
+            send(number)?;
+        }
+        let (found, frame) = inbox.receive_lent::<u64, u8>()?;
+        assert_eq!((found, frame[BODY - 1]), (number as u64, number as u8));
+        if rank != 0 {
+            next.post_lent(&found, frame)?;
+        }
+    }
+    if rank == 0 {
+        COUNTS.store(false, Ordering::Relaxed);
+        assert_eq!(LONG_ONES.load(Ordering::Relaxed), 0);
+    }
+    let is_copied = |row: &&mizzen::CounterRow| row.name == "bytes_copied";
+    let copied: u64 = deck
+        .counters()
+        .iter()
+        .filter(is_copied)
+        .map(|row| row.value)
+        .sum();
+    assert_eq!(copied, 0, "at rank {rank}");
+    deck.finish()
+}
+
 /// Rank 0 receives into one and the same memory, with a thread or as a task. Its sender may copy what is not asked for soon.
 fn receive_again_and_again(deck: &Deck) -> Result<()> {
     let inbox = deck.mailbox()?;
@@ -164,6 +209,12 @@ fn nothing_as_long_as_a_message_is_made_for_a_posted_receive() {
     let _alone = ALONE.lock();
     mizzen::local(2, |deck| receive_again_and_again(&deck)).unwrap();
     mizzen::local_over_tcp(2, |deck| receive_again_and_again(&deck)).unwrap();
+}
+
+#[test]
+fn nothing_is_made_or_copied_for_what_is_handed_on() {
+    let _alone = ALONE.lock();
+    mizzen::local(3, one_chain).unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,14 +21,16 @@ use crate::link::MemoryLink;
 use crate::link::{Channel, Disconnected, LaneEnd, OpenLane, SENDER_LANE};
 use crate::lock::lock;
 use crate::mailboxes::Mailboxes;
-use crate::memory::{Shared, SlabId};
-use crate::rank::MailboxId;
+use crate::memory::{Place, Shared, SlabId};
+use crate::rank::{MailboxId, ProcessId};
 
 /// How long the peer may take to answer: its keeper thread does nothing else, so longer means that it is stopped.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Packets that may wait for a peer whose socket is full; more means that it is stopped, and its link is given up.
 const MAX_BACKLOG: usize = 1 << 16;
+/// Slabs that a peer may have us show to others at once.
+const MAX_SHOWING: usize = 16;
 
 /// The socket to a linked process.
 #[derive(Debug)]
@@ -42,9 +44,22 @@ pub(crate) struct SocketChannel {
     answered: Condvar,
     /// Lanes of the peer's senders to us.
     inbound: Mutex<LanesIn>,
+    /// Slabs of the peer that we asked it to show to others, and its answers.
+    asked: Mutex<HashMap<(u32, ProcessId), Shown>>,
+    was_shown: Condvar,
+    /// Slabs of ours that the peer asked us to show to others, and that we are about to.
+    showing: AtomicUsize,
     /// Packets that the socket did not take yet.
     backlog: Mutex<VecDeque<Vec<u8>>>,
     has_backlog: AtomicBool,
+}
+
+/// What became of a slab that the peer shall show to another process.
+#[derive(Debug)]
+struct Shown {
+    /// Threads that wait for it.
+    waiting: usize,
+    answer: Option<Option<Place>>,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +101,9 @@ impl SocketChannel {
             out: Mutex::default(),
             answered: Condvar::new(),
             inbound: Mutex::default(),
+            asked: Mutex::default(),
+            was_shown: Condvar::new(),
+            showing: AtomicUsize::new(0),
             backlog: Mutex::default(),
             has_backlog: AtomicBool::new(false),
         }
@@ -253,9 +271,53 @@ impl SocketChannel {
         }
     }
 
+    /// Whether the peer may have us show one more slab to another process. If so, `answer_shown` ends it.
+    pub(super) fn begin_to_show(&self) -> bool {
+        // One that asks for too many is answered as if it had begun: both counts go down again.
+        self.showing.fetch_add(1, Ordering::Relaxed) < MAX_SHOWING
+    }
+
+    /// Tells the peer that a slab of ours was shown to another process.
+    pub(super) fn answer_shown(&self, number: u32, to: ProcessId, place: Option<Place>) {
+        self.showing.fetch_sub(1, Ordering::Relaxed);
+        let place = place.map_or(0, Place::number);
+        let _ = self.send_later(&Packet::Shown { number, to, place });
+    }
+
+    /// The peer showed a slab of its own to another process.
+    pub(super) fn handle_shown(&self, number: u32, to: ProcessId, place: Option<Place>) {
+        if let Some(shown) = lock(&self.asked).get_mut(&(number, to)) {
+            shown.answer = Some(place);
+        }
+        self.was_shown.notify_all();
+    }
+
+    /// Waits for the peer's answer.
+    fn await_shown(&self, peer: &Fate, key: (u32, ProcessId)) -> Option<Place> {
+        let deadline = Instant::now() + ANSWER_PATIENCE;
+        let mut asked = lock(&self.asked);
+        loop {
+            if let Some(answer) = asked.get(&key).and_then(|shown| shown.answer) {
+                return answer;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if peer.is_ended() || left.is_zero() {
+                return None;
+            }
+            // The link may end between the look and the wait: look again soon.
+            let nap = left.min(Duration::from_millis(50));
+            asked = self
+                .was_shown
+                .wait_timeout(asked, nap)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
     /// Wakes whoever waits for an answer that will not come.
     pub(super) fn hang_up(&self) {
         self.answered.notify_all();
+        self.was_shown.notify_all();
     }
 
     fn await_lane(&self, lane: LaneNumber, peer: &Fate) -> Result<Answer, PostError> {
@@ -380,6 +442,34 @@ impl Channel for Arc<SocketChannel> {
             bytes: shared.region.len() as u64,
         };
         self.send_with(&packet, &[shared])
+    }
+
+    fn foretell_handed(&self) -> Result<(), Disconnected> {
+        self.send_with(&Packet::Handed, &[])
+    }
+
+    fn ask_to_show(&self, peer: &Fate, slab: SlabId, to: ProcessId) -> Option<Place> {
+        let key = (slab.0, to);
+        let is_first = {
+            let mut asked = lock(&self.asked);
+            let shown = asked.entry(key).or_insert(Shown {
+                waiting: 0,
+                answer: None,
+            });
+            shown.waiting += 1;
+            shown.waiting == 1
+        };
+        let packet = Packet::ShowTo { number: slab.0, to };
+        let is_asked = !is_first || self.send_with(&packet, &[]).is_ok();
+        let answer = is_asked.then(|| self.await_shown(peer, key)).flatten();
+        let mut asked = lock(&self.asked);
+        if let Some(shown) = asked.get_mut(&key) {
+            shown.waiting -= 1;
+            if shown.waiting == 0 {
+                asked.remove(&key);
+            }
+        }
+        answer
     }
 
     fn hide_slab(&self, slab: SlabId) {

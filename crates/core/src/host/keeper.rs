@@ -25,13 +25,14 @@ use crate::error::{Departure, Gone, JoinError, ReachError};
 use crate::link::{Channel as _, Disconnected};
 use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
-use crate::memory::{Memory, SlabId};
+use crate::memory::{Ending, Memory, Place, SlabId};
 use crate::net::Control;
 use crate::peers::{MayAsk, Path};
 use crate::process::Process;
 use crate::progress::Progress;
 use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::threads::Ours;
+use crate::together::owners_of;
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 32;
@@ -342,6 +343,7 @@ struct Departed {
     id: ProcessId,
     process_fd: ProcessFd,
     link: Weak<MemoryLink>,
+    ending: Ending,
 }
 
 /// A peer we were introduced to.
@@ -600,6 +602,10 @@ impl Rounds {
                     id: entry.id,
                     process_fd: entry.process_fd,
                     link: Arc::downgrade(link),
+                    ending: match how {
+                        Departure::Left => Ending::InOrder,
+                        _ => Ending::Killed,
+                    },
                 };
                 self.departed.insert(key, departed);
             }
@@ -617,8 +623,8 @@ impl Rounds {
         };
         let _ = epoll::delete(&self.epoll, departed.process_fd.as_fd());
         match departed.link.upgrade() {
-            Some(link) => link.borrower.reclaim(&process.links.arena),
-            None => process.links.arena.reclaim(departed.id),
+            Some(link) => link.borrower.reclaim(&process.links.arena, departed.ending),
+            None => process.links.arena.reclaim(departed.id, departed.ending),
         }
     }
 }
@@ -700,11 +706,33 @@ impl PeerEntry {
                 return if added { Ok(true) } else { Err(Disconnected) };
             }
             Packet::SlabGone { number } => link.remove_slab(SlabId(number)),
+            Packet::Handed => link.note_handed(),
+            Packet::ShowTo { number, to } => self.show_to(process, number, to),
+            Packet::Shown { number, to, place } => {
+                self.channel.handle_shown(number, to, Place::new(place));
+            }
             Packet::Name(frame) => Control::handle_name(&**process, self.id, frame),
             Packet::Remind => process.pump_all(),
             Packet::Bye => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// The peer asks to show a slab of ours to another process, which we may have yet to meet: that takes the keeper, so
+    /// another thread waits for it.
+    fn show_to(&self, process: &Arc<Process>, number: u32, to: ProcessId) {
+        let (process, channel) = (Arc::clone(process), Arc::clone(&self.channel));
+        let asker = self.id;
+        let show = move || {
+            let _ours = Ours::enter();
+            let place = process.show_to(asker, SlabId(number), to);
+            channel.answer_shown(number, to, place);
+        };
+        let may_show = self.channel.begin_to_show();
+        let thread = std::thread::Builder::new().name("mizzen-show".into());
+        if !may_show || thread.spawn(show).is_err() {
+            self.channel.answer_shown(number, to, None);
+        }
     }
 
     /// The peer's hello came: the link is complete.
@@ -720,8 +748,9 @@ impl PeerEntry {
             inbound: back.consumer_calling(move |bell| ring(&bells, bell)),
             watches: theirs.watches,
             bells: theirs.bells,
-            returns: self.pair.returns(),
-            their_returns: theirs.pair.returns(),
+            ours: self.pair.tables(),
+            theirs: theirs.pair.tables(),
+            owners: owners_of(process),
         };
         self.channel.set_theirs(theirs.pair);
         let link = Arc::new(MemoryLink::new(

@@ -6,7 +6,7 @@ use crate::rank::{MailboxId, ProcessId};
 
 /// The version of this format and of the pair segment's layout: processes of one job come from one build or two that
 /// agree on it.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes of the longest packet: a frame about a name, and the kind.
 pub(super) const MAX_PACKET: usize = 1024;
 
@@ -36,6 +36,16 @@ pub(super) enum Packet<'a> {
     Slab { number: u32, bytes: u64 },
     /// The slab is gone; what was borrowed of it may be kept.
     SlabGone { number: u32 },
+    /// Others hand on our buffers to you: keep the slabs that we show you, also when we are gone.
+    Handed,
+    /// Please show this slab of yours to another process, to which I hand on a buffer of it.
+    ShowTo { number: u32, to: ProcessId },
+    /// It was shown; that process has this place in our arena. Place 0: it cannot be shown.
+    Shown {
+        number: u32,
+        to: ProcessId,
+        place: u32,
+    },
     /// About names.
     Name(NameFrame<'a>),
     /// Please drain your lane.
@@ -88,6 +98,18 @@ impl<'a> Packet<'a> {
                 out.push(10);
                 out.extend(number.to_le_bytes());
             }
+            Self::Handed => out.push(11),
+            Self::ShowTo { number, to } => {
+                out.push(12);
+                out.extend(number.to_le_bytes());
+                out.extend(to.to_u64().to_le_bytes());
+            }
+            Self::Shown { number, to, place } => {
+                out.push(13);
+                out.extend(number.to_le_bytes());
+                out.extend(to.to_u64().to_le_bytes());
+                out.extend(place.to_le_bytes());
+            }
             Self::Remind => out.push(8),
             Self::Bye => out.push(9),
         }
@@ -134,6 +156,16 @@ impl<'a> Packet<'a> {
             9 => Self::Bye,
             10 => Self::SlabGone {
                 number: fields.half()?,
+            },
+            11 => Self::Handed,
+            12 => Self::ShowTo {
+                number: fields.half()?,
+                to: ProcessId::from_u64(fields.word()?),
+            },
+            13 => Self::Shown {
+                number: fields.half()?,
+                to: ProcessId::from_u64(fields.word()?),
+                place: fields.half()?,
             },
             _ => return None,
         };
@@ -205,6 +237,16 @@ mod tests {
                 name,
             }),
             Packet::SlabGone { number: 4 },
+            Packet::Handed,
+            Packet::ShowTo {
+                number: 4,
+                to: ProcessId::from_u64(0x2_0000_0003),
+            },
+            Packet::Shown {
+                number: 4,
+                to: ProcessId::from_u64(0x2_0000_0003),
+                place: 5,
+            },
             Packet::Remind,
             Packet::Bye,
         ] {

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 0 | this side's shared lane to the other (the sender's region of a lane) |
 //! | after it | how far this side has read the other's shared lane |
-//! | after it | the other's lent buffers that this side has given back |
+//! | after it | what this side did with the other's lent buffers, and which of its own the other must not take over |
 //! | after it | how far this side has read each lane of the other's senders, one line each |
 //!
 //! Lanes in it are made here, and nowhere else: that each has one end on either side is what makes them safe.
@@ -14,12 +14,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mizzen_lane::{Producer, Region, Returns, Ring, Shape};
+use mizzen_lane::{Producer, Region, Ring, Shape};
 use mizzen_shm::{Access, AttachError, Fault, SegmentError, View, region_of_view};
 
 use crate::bells::BELL_BYTES;
 use crate::link::{SENDER_LANE, SHARED_LANE};
-use crate::memory::{Arena, Memory, Shared};
+use crate::memory::{Memory, Shared, Tables};
 use crate::process::Process;
 use crate::rank::WATCH_BYTES;
 
@@ -29,7 +29,7 @@ pub(super) const MAX_LINES: u32 = 1024;
 const LANE_AT: usize = 0;
 const LANE_LINE_AT: usize = LANE_AT + SHARED_LANE.sender_bytes();
 const RETURNS_AT: usize = LANE_LINE_AT + Shape::RECEIVER_BYTES;
-const LINES_AT: usize = RETURNS_AT + Returns::bytes(Arena::MAX_BLOCKS);
+const LINES_AT: usize = RETURNS_AT + Tables::BYTES;
 const PAIR_BYTES: usize = LINES_AT + MAX_LINES as usize * Shape::RECEIVER_BYTES;
 
 /// One side's segment of a pair.
@@ -116,12 +116,9 @@ impl Pair {
         unsafe { Ring::new(region_of_view(view), line, SENDER_LANE) }.ok()
     }
 
-    /// Where the side that made this segment gives buffers back.
-    pub(super) fn returns(&self) -> Returns {
-        let table = self
-            .region
-            .part(RETURNS_AT, Returns::bytes(Arena::MAX_BLOCKS));
-        Returns::new(table, Arena::MAX_BLOCKS)
+    /// Where the side that made this segment gives buffers back, and takes its own back.
+    pub(super) fn tables(&self) -> Tables {
+        Tables::new(&self.region.part(RETURNS_AT, Tables::BYTES))
     }
 
     /// The line of a sender's lane that the side that made this segment reads.

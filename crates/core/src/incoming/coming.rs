@@ -13,7 +13,7 @@ use zerocopy::IntoBytes;
 
 use super::unpack::Incoming;
 use crate::error::UnpackError;
-use crate::memory::{Block, Loan, Purpose};
+use crate::memory::{Block, Holding, Purpose};
 use crate::message::{Flags, Payload, Streaming};
 use crate::plain::Plain;
 use crate::wait::Until;
@@ -135,7 +135,7 @@ impl<'m> Incoming<'m> {
     }
 
     /// The lent piece at `at` of a message that came over a network, in a block of our own arena.
-    pub(super) fn take_foreign(&mut self, at: usize, len: usize) -> Result<Loan, UnpackError> {
+    pub(super) fn take_foreign(&mut self, at: usize, len: usize) -> Result<Holding, UnpackError> {
         // The table was checked, but a lane may hold a message that says it came over a network, and can still change.
         if at
             .checked_add(len)
@@ -284,12 +284,16 @@ impl<'m> Incoming<'m> {
         let until = Until::Deadline(Instant::now() + LENT_PATIENCE);
         let links = &self.process.links;
         links
-            .take_block(&*self.process, len, Purpose::Lend, until)
+            .take_block(&*self.process, len, Purpose::Landed, until)
             .map_err(|_| UnpackError::Memory { bytes: len })
     }
 
-    fn loan(&self, block: Block) -> Loan {
-        block.into_loan(self.process.id)
+    fn loan(&self, block: Block) -> Holding {
+        let owner = self.process.id;
+        Holding {
+            loan: block.into_loan(owner),
+            owner,
+        }
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::error::{Error, UnpackError};
 use crate::link::{MemoryLink, Stream};
-use crate::memory::{Borrowed, Loan, LoanTicket};
+use crate::memory::{Borrowed, Holding, LoanTicket};
 use crate::message::{
-    Entry, Flags, Kind, MAX_PIECES, Mark, Payload, VARINT_MAX, push_varint, read_varint, ticket_at,
+    AnyTicket, Entry, Flags, Kind, MAX_PIECES, Mark, Payload, VARINT_MAX, any_ticket_at,
+    is_ticket_len, push_varint, read_varint, ticket_at,
 };
 use crate::plain::Plain;
 use crate::process::Process;
@@ -32,7 +33,7 @@ pub struct Incoming<'m> {
     /// Cheaper pieces: where they are and where they shall go.
     pub(super) pending: Vec<(usize, &'m mut [u8])>,
     /// Lent pieces not unpacked yet, by where they lie. Dropping them gives them back.
-    pub(super) lent: Vec<(usize, Option<Loan>)>,
+    pub(super) lent: Vec<(usize, Option<Holding>)>,
 }
 
 impl<'m> Incoming<'m> {
@@ -65,7 +66,7 @@ impl<'m> Incoming<'m> {
                 let ticket = ticket_at(&payload, 0).ok_or(UnpackError::Malformed)?;
                 (
                     flags.without(Flags::LONG),
-                    Payload::Block(lender.borrow(ticket)?),
+                    Payload::Block(lender.borrow_block(ticket)?),
                 )
             }
             _ => (flags, payload),
@@ -427,7 +428,7 @@ impl<'m> Incoming<'m> {
             self.arrive_window(at)?;
             let (entry, used) = self.entry_at(at).ok_or(UnpackError::Malformed)?;
             let is_ticket = !self.flags.has(Flags::FOREIGN);
-            if entry.is_lent() && is_ticket && entry.len != LoanTicket::BYTES as u64 {
+            if entry.is_lent() && is_ticket && !is_ticket_len(entry.len) {
                 return Err(UnpackError::Malformed);
             }
             at += used;
@@ -442,22 +443,37 @@ impl<'m> Incoming<'m> {
 
     /// Claims all lent pieces, so that dropping the message gives them back.
     fn collect_lent(&mut self, lender: &MemoryLink) -> Result<(), UnpackError> {
-        for at in self.lent_places() {
-            let ticket = ticket_at(&self.payload, at).ok_or(UnpackError::Malformed)?;
-            self.lent.push((at, Some(lender.borrow(ticket)?)));
+        let mut taken = Ok(());
+        for (at, len) in self.lent_places() {
+            let ticket = any_ticket_at(&self.payload, at, len);
+            let held = match ticket.ok_or(UnpackError::Malformed)? {
+                AnyTicket::Own(ticket) => lender.borrow(ticket),
+                // From its owner itself: that may be gone, and its link is here.
+                AnyTicket::Handed(handed)
+                    if handed.owner == lender.peer && handed.owner != self.process.id =>
+                {
+                    lender.take_over(handed.ticket)
+                }
+                AnyTicket::Handed(handed) => self.process.take_over(handed),
+            };
+            // The others are taken all the same: dropping the message gives them back.
+            match held {
+                Ok(held) => self.lent.push((at, Some(held))),
+                Err(error) => taken = taken.and(Err(error)),
+            }
         }
-        Ok(())
+        taken
     }
 
     /// The lent buffer of the piece at `at`, if it was not unpacked before.
-    pub(super) fn take_lent(&mut self, at: usize) -> Option<Loan> {
+    pub(super) fn take_lent(&mut self, at: usize) -> Option<Holding> {
         let index = self.lent.binary_search_by_key(&at, |(place, _)| *place);
         self.lent[index.ok()?].1.take()
     }
 
-    /// Where lent pieces not unpacked yet begin.
-    fn lent_places(&self) -> Vec<usize> {
-        let lent = |(at, entry): (usize, Entry)| entry.is_lent().then_some(at);
+    /// Where lent pieces not unpacked yet begin, and how long they are.
+    fn lent_places(&self) -> Vec<(usize, u64)> {
+        let lent = |(at, entry): (usize, Entry)| entry.is_lent().then_some((at, entry.len));
         self.rest().into_iter().filter_map(lent).collect()
     }
 

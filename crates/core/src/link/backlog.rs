@@ -10,8 +10,7 @@ use std::task::Waker;
 
 use mizzen_lane::Parts;
 
-use crate::memory::LoanTicket;
-use crate::message::{Encoded, Flags, Payload, lent_tickets, ticket_at};
+use crate::message::{AnyTicket, Encoded, Flags, Payload, lent_tickets, ticket_at};
 
 /// How much may wait for one mailbox before those who post to it wait themselves.
 pub(crate) const ALLOWANCE: usize = 64 << 20;
@@ -160,11 +159,14 @@ impl Waiting {
     }
 
     /// The blocks that it hands over.
-    pub(crate) fn tickets(self) -> Vec<LoanTicket> {
+    pub(crate) fn tickets(self) -> Vec<AnyTicket> {
         let payload = Payload::Owned(self.bytes.into());
         let is_ticket = [Flags::LONG, Flags::STREAM, Flags::HANDED];
         if is_ticket.into_iter().any(|flag| self.flags.has(flag)) {
-            ticket_at(&payload, 0).into_iter().collect()
+            ticket_at(&payload, 0)
+                .map(AnyTicket::Own)
+                .into_iter()
+                .collect()
         } else if self.flags.has(Flags::LENT) {
             lent_tickets(&payload)
         } else {

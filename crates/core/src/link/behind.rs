@@ -17,7 +17,7 @@ use mizzen_lane::{Call, Watch};
 use super::backlog::{Backlog, Queued, Waiting};
 use super::lane_out::LaneOut;
 use crate::lock::lock;
-use crate::memory::LoanTicket;
+use crate::message::AnyTicket;
 use crate::rank::MailboxId;
 
 /// What a process knows of a mailbox of the peer to which it posts.
@@ -67,7 +67,7 @@ impl Route {
 pub(super) struct Behind {
     pub(super) lists: Mutex<Lists>,
     /// Blocks of ours that were handed over with messages of which the peer will never hear, because it ended.
-    pub(super) unheard: Mutex<Vec<LoanTicket>>,
+    pub(super) unheard: Mutex<Vec<AnyTicket>>,
 }
 
 #[derive(Debug, Default)]

@@ -9,8 +9,8 @@ use mizzen_proto::wire::NameFrame;
 
 use super::fate::Fate;
 use crate::error::PostError;
-use crate::memory::{Shared, SlabId};
-use crate::rank::MailboxId;
+use crate::memory::{Place, Shared, SlabId};
+use crate::rank::{MailboxId, ProcessId};
 
 /// The lane of a `Sender`: enough slots that a burst does not wait, bytes for four eager messages of the longest kind.
 pub(crate) const SENDER_LANE: Shape = Shape::new(512, 1 << 17);
@@ -29,6 +29,13 @@ pub(crate) trait Channel: Debug + Send + Sync {
 
     /// Shows the peer one of our slabs.
     fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Disconnected>;
+
+    /// Others will hand on our buffers to the peer, which keeps what we showed it also when we are gone.
+    fn foretell_handed(&self) -> Result<(), Disconnected>;
+
+    /// Asks the peer to show one of its slabs to another process, so that we can hand on a buffer of it: the number of that
+    /// process at the peer. `None`: it cannot.
+    fn ask_to_show(&self, peer: &Fate, slab: SlabId, to: ProcessId) -> Option<Place>;
 
     /// One of our slabs is gone.
     fn hide_slab(&self, slab: SlabId);

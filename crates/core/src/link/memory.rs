@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mizzen_lane::{
-    Call, Consumer, Lender, Peek, Published, Refused, Region, Returns, SharedProducer, Watch,
+    Call, Consumer, Lender, Peek, Published, Refused, Region, SharedProducer, Watch,
     call_after_publish, call_quietly,
 };
 use mizzen_shm::barrier;
@@ -18,12 +18,15 @@ use super::behind::{Behind, Route};
 use super::channel::Channel;
 use super::counts::LinkCounts;
 use super::fate::Fate;
+use super::owners::Owners;
 use crate::bells::ring;
 use crate::counters::{Counted, Counter, Rows};
 use crate::error::{Departure, Gone, PostError, UnpackError};
 use crate::lock::lock;
-use crate::memory::{Arena, Borrower, Loan, LoanTicket, SlabId, lender};
-use crate::message::{Encoded, Flags, Payload, lent_tickets, ticket_at};
+use crate::memory::{
+    Arena, Borrower, HandedTicket, Holding, Loan, LoanTicket, Place, SlabId, Tables, lender,
+};
+use crate::message::{AnyTicket, Encoded, Flags, Payload, lent_tickets, ticket_at};
 use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, slot_of};
 
 /// Messages that a process may have posted to one mailbox without their being retrieved. Bounds the memory of a mailbox
@@ -70,6 +73,12 @@ pub(crate) struct MemoryLink {
     /// Messages to discard, with the buffers that are lent with them, when their slab comes.
     unread: Mutex<Vec<LoanTicket>>,
     shown: Mutex<BTreeSet<u32>>,
+    /// Slabs of the peer that it showed to others, for us to hand on buffers of them.
+    shown_to: Mutex<HashMap<(u32, ProcessId), Place>>,
+    /// Whether others hand on buffers of the peer to us.
+    is_handed: AtomicBool,
+    /// Where buffers belong that the peer hands on.
+    owners: Weak<dyn Owners>,
     routes: Mutex<HashMap<MailboxId, Arc<Route>>>,
     /// What we could not tell the peer because our lane to it was full.
     unsent_notices: Mutex<HashMap<MailboxId, MailboxNotice>>,
@@ -199,8 +208,9 @@ pub(crate) struct Parts {
     pub(crate) inbound: Consumer,
     pub(crate) watches: Region,
     pub(crate) bells: Region,
-    pub(crate) returns: Returns,
-    pub(crate) their_returns: Returns,
+    pub(crate) ours: Tables,
+    pub(crate) theirs: Tables,
+    pub(crate) owners: Weak<dyn Owners>,
 }
 
 impl MemoryLink {
@@ -216,12 +226,15 @@ impl MemoryLink {
             }),
             watches: parts.watches,
             bells: parts.bells,
-            lender: lender(parts.returns),
-            borrower: Borrower::new(peer, parts.their_returns),
+            lender: lender(parts.ours.returns, parts.theirs.revocations),
+            borrower: Borrower::new(peer, parts.theirs.returns, parts.ours.revocations),
             slabs: Mutex::default(),
             slab_came: Condvar::new(),
             unread: Mutex::default(),
             shown: Mutex::default(),
+            shown_to: Mutex::default(),
+            is_handed: AtomicBool::new(false),
+            owners: parts.owners,
             routes: Mutex::default(),
             unsent_notices: Mutex::default(),
             behind: Behind::default(),
@@ -413,11 +426,60 @@ impl MemoryLink {
     }
 
     /// The buffer that the peer lent with `ticket`.
-    pub(crate) fn borrow(&self, ticket: LoanTicket) -> Result<Loan, UnpackError> {
+    pub(crate) fn borrow(&self, ticket: LoanTicket) -> Result<Holding, UnpackError> {
+        let owner = self.peer;
+        let loan = self.borrow_block(ticket)?;
+        Ok(Holding { loan, owner })
+    }
+
+    /// The block that the peer lent with `ticket`.
+    pub(crate) fn borrow_block(&self, ticket: LoanTicket) -> Result<Loan, UnpackError> {
         let region = self.slab(ticket.slab)?;
         self.lender
             .borrow(region, ticket)
             .ok_or(UnpackError::Malformed)
+    }
+
+    /// A buffer of the peer's that another handed on to us.
+    pub(crate) fn take_over(&self, ticket: LoanTicket) -> Result<Holding, UnpackError> {
+        let owner = self.peer;
+        let slab = self
+            .slab(ticket.slab)
+            .inspect_err(|_| self.lender.give_back_handed(ticket))?;
+        let taken = self.lender.take_over(slab, ticket);
+        let loan = taken.map_err(|_| UnpackError::TakenBack)?;
+        let loan = loan.ok_or(UnpackError::Malformed)?;
+        Ok(Holding { loan, owner })
+    }
+
+    /// Gives back a buffer that was handed on, by the peer or to it, and that nobody will read.
+    pub(crate) fn give_back_handed(&self, handed: HandedTicket) {
+        if let Some(owners) = self.owners.upgrade() {
+            owners.give_back(handed);
+        }
+    }
+
+    /// Has the peer show one of its slabs to another process: the number of that at the peer.
+    pub(crate) fn ask_to_show(&self, slab: SlabId, to: ProcessId) -> Option<Place> {
+        if self.fate.is_ended() {
+            return None;
+        }
+        if let Some(place) = lock(&self.shown_to).get(&(slab.0, to)) {
+            return Some(*place);
+        }
+        let place = self.channel.ask_to_show(&self.fate, slab, to)?;
+        lock(&self.shown_to).insert((slab.0, to), place);
+        Some(place)
+    }
+
+    /// Others hand on buffers of the peer to us.
+    pub(crate) fn note_handed(&self) {
+        self.is_handed.store(true, Ordering::Release);
+    }
+
+    /// Whether others hand on buffers of the peer to us.
+    pub(crate) fn is_handed(&self) -> bool {
+        self.is_handed.load(Ordering::Acquire)
     }
 
     /// Gives back what a message of the peer that nobody will read has borrowed.
@@ -431,8 +493,7 @@ impl MemoryLink {
         } else if is_ticket.into_iter().any(|flag| flags.has(flag)) {
             ticket_at(payload, 0).into_iter().for_each(give_back);
         } else if flags.has(Flags::LENT) {
-            let tickets = lent_tickets(payload);
-            tickets.into_iter().for_each(give_back);
+            self.discard_lent(payload);
         }
     }
 
@@ -442,8 +503,16 @@ impl MemoryLink {
         let Some(block) = self.borrow_to_discard(ticket) else {
             return;
         };
-        for lent in lent_tickets(&Payload::Block(block)) {
-            self.lender.give_back(lent);
+        self.discard_lent(&Payload::Block(block));
+    }
+
+    /// Gives back the lent buffers of a message with a table.
+    fn discard_lent(&self, payload: &Payload) {
+        for lent in lent_tickets(payload) {
+            match lent {
+                AnyTicket::Own(ticket) => self.lender.give_back(ticket),
+                AnyTicket::Handed(handed) => self.give_back_handed(handed),
+            }
         }
     }
 
@@ -486,6 +555,7 @@ impl MemoryLink {
     /// The peer has dropped a slab. What we borrowed of it keeps it alive.
     pub(crate) fn remove_slab(&self, slab: SlabId) {
         lock(&self.slabs).remove(slab.0);
+        lock(&self.shown_to).retain(|(known, _), _| *known != slab.0);
     }
 
     /// Whether the peer may show us one more slab, of so many bytes.

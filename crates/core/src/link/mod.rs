@@ -10,6 +10,7 @@
 //! | `moving_on` | posting what found no room before |
 //! | `turns` | operations that wait among them, and go when it is their turn |
 //! | `backlog` | messages that found no room, of one place |
+//! | `owners` | owners of buffers that others handed on |
 //! | `lane_out` | the sending end of a sender's own lane |
 //! | `reading` | a long message that is read while its sender still writes it |
 
@@ -21,6 +22,7 @@ mod fate;
 mod lane_out;
 mod memory;
 mod moving_on;
+mod owners;
 mod reading;
 mod turns;
 
@@ -30,4 +32,5 @@ pub(crate) use channel::{Channel, Disconnected, LaneEnd, OpenLane, SENDER_LANE, 
 pub(crate) use fate::Fate;
 pub(crate) use lane_out::{LaneOut, try_send};
 pub(crate) use memory::{Account, Inbound, MailboxNotice, MemoryLink, Parts, WINDOW};
+pub(crate) use owners::Owners;
 pub(crate) use reading::Stream;

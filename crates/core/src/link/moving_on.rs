@@ -14,6 +14,7 @@ use crate::bells::REACTOR_BELL;
 use crate::crash;
 use crate::lock::{lock, try_lock};
 use crate::memory::Arena;
+use crate::message::AnyTicket;
 use crate::message::Encoded;
 
 impl MemoryLink {
@@ -128,8 +129,13 @@ impl MemoryLink {
     /// for by whoever does so.
     pub(crate) fn take_back_unheard(&self, arena: &Arena) {
         if self.fate.is_ended() {
-            lock(&self.behind.unheard)
-                .retain(|ticket| !arena.take_back(ticket.number, ticket.loan));
+            lock(&self.behind.unheard).retain(|ticket| match ticket {
+                AnyTicket::Own(ticket) => !arena.take_back(ticket.number, ticket.loan),
+                AnyTicket::Handed(handed) => {
+                    self.give_back_handed(*handed);
+                    false
+                }
+            });
         }
     }
 

@@ -19,7 +19,7 @@ use mizzen_lane::{Arrival, Exact, SHORT_MAX};
 use crate::delivery::{Account, Core, Delivery, Entry, LaneIn, Searched, Wanted};
 use crate::error::{Gone, RetrieveError, UnpackError};
 use crate::link::MemoryLink;
-use crate::memory::{Loan, LoanTicket};
+use crate::memory::{Holding, LoanTicket};
 use crate::message::{Flags, Payload};
 use crate::process::Process;
 use crate::progress::Progress;
@@ -275,7 +275,7 @@ impl Places {
     }
 
     /// The buffer of the message that was just taken at the hot place.
-    pub(super) fn borrow(&self, ticket: LoanTicket) -> Result<Loan, UnpackError> {
+    pub(super) fn borrow(&self, ticket: LoanTicket) -> Result<Holding, UnpackError> {
         match self.hot.get() {
             Origin::Lane(index) => match self.lanes.borrow().get(index) {
                 Some(lane) => lane.link.borrow(ticket),

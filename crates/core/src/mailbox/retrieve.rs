@@ -148,8 +148,8 @@ impl Mailbox {
         let (Some(ticket), Ok(header)) = (slot.first_chunk(), header) else {
             return Err(UnpackError::Malformed.into());
         };
-        let loan = self.places.borrow(LoanTicket::from_bytes(ticket))?;
-        Ok((header, Borrowed::new(loan)?))
+        let held = self.places.borrow(LoanTicket::from_bytes(ticket))?;
+        Ok((header, Borrowed::new(held)?))
     }
 
     fn retrieve_until<'m>(&self, deadline: Option<Instant>) -> Result<Incoming<'m>, RetrieveError> {

@@ -15,8 +15,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::slice;
 
-use mizzen_lane::Loan;
-
+use super::handed::{Buffer, Holding, Lease, Made};
 use super::share::Block;
 use crate::error::UnpackError;
 use crate::plain::Plain;
@@ -64,14 +63,6 @@ impl<T: Plain> Lent<T> {
         }
     }
 
-    pub(crate) fn into_bytes(self) -> Block {
-        self.bytes
-    }
-
-    pub(crate) fn bytes(&self) -> &Block {
-        &self.bytes
-    }
-
     /// Sets all of it to zero.
     pub fn zero(&mut self) {
         self.bytes.as_mut_bytes().fill(0);
@@ -106,6 +97,29 @@ impl<T: Plain> fmt::Debug for Lent<T> {
 }
 
 /// A received lent buffer, read in place. Dropping it gives it back to its maker.
+///
+/// It may be handed on to another process, as often as one likes: `post_lent` and [`pack_lent`](crate::Message::pack_lent) take it
+/// as they take a [`Lent`]. On one host nothing is copied, and the last reader gives it back to its maker.
+///
+/// ```
+/// mizzen::local(3, |deck| {
+///     let inbox = deck.mailbox()?;
+///     deck.bind(&format!("frames of {}", deck.rank()), &inbox)?;
+///     match deck.rank().0 {
+///         0 => {
+///             let mut frame = deck.lend::<u8>(1 << 16)?;
+///             frame[17] = 200;
+///             deck.fetch("frames of 1")?.post_lent(&1u32, frame)?;
+///         }
+///         1 => {
+///             let (number, frame) = inbox.receive_lent::<u32, u8>()?;
+///             deck.fetch("frames of 2")?.post_lent(&number, frame)?;
+///         }
+///         _ => assert_eq!(inbox.receive_lent::<u32, u8>()?.1[17], 200),
+///     }
+///     deck.finish()
+/// }).unwrap();
+/// ```
 ///
 /// # What may be assumed
 ///
@@ -143,14 +157,14 @@ impl<T: Plain> fmt::Debug for Lent<T> {
 /// Whatever is unpacked in another way ([`Incoming::unpack_value`](crate::Incoming::unpack_value) and the rest) is a copy in
 /// memory of this process, made before it was checked.
 pub struct Borrowed<T> {
-    loan: Loan,
+    held: Holding,
     _values: PhantomData<[T]>,
 }
 
 impl<T: Plain> Borrowed<T> {
-    pub(crate) fn new(loan: Loan) -> Result<Self, UnpackError> {
+    pub(crate) fn new(held: Holding) -> Result<Self, UnpackError> {
         const { assert_lendable::<T>() };
-        let (len, size) = (loan.len(), size_of::<T>());
+        let (len, size) = (held.loan.len(), size_of::<T>());
         if size == 0 || len % size != 0 {
             return Err(UnpackError::Length {
                 expected: size,
@@ -158,7 +172,7 @@ impl<T: Plain> Borrowed<T> {
             });
         }
         Ok(Self {
-            loan,
+            held,
             _values: PhantomData,
         })
     }
@@ -168,7 +182,7 @@ impl<T: Plain> Deref for Borrowed<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        let bytes = self.loan.as_bytes();
+        let bytes = self.held.loan.as_bytes();
         // SAFETY: `new` checked that the bytes are whole values, blocks are aligned to a page, and any bytes are a valid
         // `T`.
         unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
@@ -180,5 +194,34 @@ impl<T: Plain> fmt::Debug for Borrowed<T> {
         f.debug_struct("Borrowed")
             .field("values", &self.len())
             .finish()
+    }
+}
+
+/// A buffer that may move with a message: a [`Lent`] one, or a [`Borrowed`] one that is handed on. Nothing else can be.
+pub trait LentBuffer: sealed::IntoBuffer {}
+
+impl<T: Plain> LentBuffer for Lent<T> {}
+impl<T: Plain> LentBuffer for Borrowed<T> {}
+
+mod sealed {
+    use super::Buffer;
+
+    /// What both are, without their types.
+    pub trait IntoBuffer {
+        fn into_buffer(self) -> Buffer;
+    }
+}
+
+use sealed::IntoBuffer;
+
+impl<T: Plain> IntoBuffer for Lent<T> {
+    fn into_buffer(self) -> Buffer {
+        Buffer::Made(Made(self.bytes))
+    }
+}
+
+impl<T: Plain> IntoBuffer for Borrowed<T> {
+    fn into_buffer(self) -> Buffer {
+        Buffer::Borrowed(Lease(self.held))
     }
 }

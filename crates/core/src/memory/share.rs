@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mizzen_lane::{Backing, Lender, NoBlock, Region, Returns};
+use mizzen_lane::{Backing, Lender, NoBlock, Region, Returns, Revocations};
 use mizzen_shm::{Fault, Segment, SegmentError};
 
 use crate::error::ArenaError;
@@ -81,12 +81,14 @@ unsafe impl Backing for Memory {
     }
 }
 
-/// The peer to which we give back blocks in `returns`, a table for that peer alone.
-pub(crate) fn lender(returns: Returns) -> Lender {
+/// The peer to which we give back blocks in `returns`, a table for that peer alone, and which says in `revocations` what it took
+/// back itself.
+pub(crate) fn lender(returns: Returns, revocations: Revocations) -> Lender {
     // SAFETY: a link makes one, of a table that its peer alone reads and it alone writes. Tickets are used where they come out
     // of the peer's lane, once, with slabs that the peer showed. In this process it is our own code that sends them, for
-    // blocks that it then hands over or fills, and withdraws only when nobody can have got them.
-    unsafe { Lender::new(returns) }
+    // blocks that it then hands over or fills, and withdraws only when nobody can have got them. What was handed on is taken over
+    // by the ticket of that hop, with the owner's slab.
+    unsafe { Lender::new(returns, revocations) }
 }
 
 impl From<NoBlock<SegmentError>> for ArenaError {

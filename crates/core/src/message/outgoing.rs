@@ -8,7 +8,7 @@ use mizzen_lane::{Parts, SHORT_MAX};
 use super::mark::Mark;
 use super::pieces::{Entry, Flags, Kind, push_varint};
 use crate::error::{PostError, Result};
-use crate::memory::{Block, Lent, LoanTicket};
+use crate::memory::{Buffer, HandedTicket, Lease, LentBuffer, LoanTicket, Made};
 use crate::plain::{Plain, PlainBytes};
 
 /// A message being packed, piece by piece. `'m` is how long the memory that it refers to must stay unchanged.
@@ -55,10 +55,59 @@ enum Piece<'m> {
     },
     Borrowed(&'m [u8]),
     Later(&'m mut [u8]),
-    Lent {
-        buffer: Option<Block>,
-        ticket: [u8; LoanTicket::BYTES],
-    },
+    Lent(LentPiece),
+}
+
+/// A lent buffer of a message, and what travels in its place.
+pub(crate) struct LentPiece {
+    buffer: Option<Buffer>,
+    ticket: [u8; HandedTicket::BYTES],
+    len: usize,
+}
+
+impl LentPiece {
+    fn new(buffer: Buffer) -> Self {
+        let mut ticket = [0; HandedTicket::BYTES];
+        let len = match &buffer {
+            Buffer::Made(Made(block)) => {
+                ticket[..LoanTicket::BYTES].copy_from_slice(&block.ticket().to_bytes());
+                LoanTicket::BYTES
+            }
+            Buffer::Borrowed(Lease(held)) => {
+                let (owner, next) = (held.owner, held.loan.next_ticket());
+                ticket = HandedTicket {
+                    owner,
+                    ticket: next,
+                }
+                .to_bytes();
+                HandedTicket::BYTES
+            }
+        };
+        Self {
+            buffer: Some(buffer),
+            ticket,
+            len,
+        }
+    }
+
+    /// The buffer, if it was not given away.
+    pub(crate) fn buffer(&mut self) -> Option<&mut Buffer> {
+        self.buffer.as_mut()
+    }
+
+    /// Another buffer goes in its place.
+    pub(crate) fn replace(&mut self, buffer: Buffer) {
+        *self = Self::new(buffer);
+    }
+
+    /// Takes it out of the message.
+    pub(crate) fn take(&mut self) -> Option<Buffer> {
+        self.buffer.take()
+    }
+
+    fn ticket(&self) -> &[u8] {
+        &self.ticket[..self.len]
+    }
 }
 
 /// A piece packed with [`Message::pack_later`]: the key to change it through the message.
@@ -129,14 +178,14 @@ impl<'m> Message<'m> {
         data
     }
 
-    /// Packs a lent buffer, which moves with the message: nothing is copied on one host.
-    pub fn pack_lent<T: Plain>(&mut self, buffer: Lent<T>) -> &mut Self {
-        let buffer = buffer.into_bytes();
-        let ticket = buffer.ticket().to_bytes();
-        self.pieces.push(Piece::Lent {
-            buffer: Some(buffer),
-            ticket,
-        });
+    /// Packs a lent buffer, which moves with the message: nothing is copied on one host. A [`Borrowed`](crate::Borrowed) one is
+    /// handed on.
+    pub fn pack_lent(&mut self, buffer: impl LentBuffer) -> &mut Self {
+        self.pack_buffer(buffer.into_buffer())
+    }
+
+    pub(crate) fn pack_buffer(&mut self, buffer: Buffer) -> &mut Self {
+        self.pieces.push(Piece::Lent(LentPiece::new(buffer)));
         self
     }
 
@@ -194,10 +243,10 @@ impl<'m> Message<'m> {
     /// Bytes of all pieces, with those of lent buffers.
     pub(crate) fn all_bytes(&self) -> usize {
         let len = |piece: &Piece<'m>| match piece {
-            Piece::Lent {
+            Piece::Lent(LentPiece {
                 buffer: Some(buffer),
                 ..
-            } => buffer.as_bytes().len(),
+            }) => buffer.as_bytes().len(),
             piece => self.bytes_of(piece).len(),
         };
         self.pieces.iter().map(len).sum()
@@ -212,13 +261,13 @@ impl<'m> Message<'m> {
     pub(crate) fn has_lent(&self) -> bool {
         self.pieces
             .iter()
-            .any(|piece| matches!(piece, Piece::Lent { .. }))
+            .any(|piece| matches!(piece, Piece::Lent(_)))
     }
 
-    /// The lent buffers that are still here.
-    pub(crate) fn lent_buffers(&mut self) -> impl Iterator<Item = &mut Option<Block>> {
+    /// The lent pieces, whether their buffers are still here or not.
+    pub(crate) fn lent_pieces(&mut self) -> impl Iterator<Item = &mut LentPiece> {
         self.pieces.iter_mut().filter_map(|piece| match piece {
-            Piece::Lent { buffer, .. } => Some(buffer),
+            Piece::Lent(lent) => Some(lent),
             _ => None,
         })
     }
@@ -280,8 +329,8 @@ impl<'m> Message<'m> {
         pieces.extend(self.lead.as_ref().map(|lead| &lead[..]));
         for piece in &self.pieces {
             let bytes = match piece {
-                Piece::Lent { buffer, .. } => {
-                    let buffer = buffer.as_ref().ok_or(PostError::LentTwice)?;
+                Piece::Lent(lent) => {
+                    let buffer = lent.buffer.as_ref().ok_or(PostError::LentTwice)?;
                     buffer.as_bytes()
                 }
                 piece => self.bytes_of(piece),
@@ -300,10 +349,10 @@ impl<'m> Message<'m> {
         })
     }
 
-    /// Gives lent buffers back to the arena: their bytes were sent.
+    /// Gives lent buffers back to whom they belong: their bytes were sent.
     pub(crate) fn drop_lent(&mut self) {
-        for buffer in self.lent_buffers() {
-            drop(buffer.take());
+        for piece in self.lent_pieces() {
+            drop(piece.take());
         }
     }
 
@@ -337,7 +386,7 @@ impl<'m> Message<'m> {
             Piece::Copied { start, end, .. } => &self.copied[*start..*end],
             Piece::Borrowed(bytes) => bytes,
             Piece::Later(bytes) => bytes,
-            Piece::Lent { ticket, .. } => ticket,
+            Piece::Lent(lent) => lent.ticket(),
         }
     }
 }
@@ -347,7 +396,7 @@ impl Piece<'_> {
         match self {
             Self::Copied { kind, .. } => *kind,
             Self::Borrowed(_) | Self::Later(_) => Kind::Plain,
-            Self::Lent { .. } => Kind::Lent,
+            Self::Lent(_) => Kind::Lent,
         }
     }
 }

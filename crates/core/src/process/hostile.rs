@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use mizzen_lane::{Region, Returns, Ring, SharedProducer};
+use mizzen_lane::{Region, Ring, SharedProducer};
 
 use super::Process;
 use crate::bells::BELL_BYTES;
@@ -11,7 +11,7 @@ use crate::delivery::Core;
 use crate::error::Departure;
 use crate::host::Alone;
 use crate::link::{MemoryLink, Parts, SHARED_LANE, WINDOW};
-use crate::memory::{Arena, Memory, SlabId};
+use crate::memory::{Arena, Memory, SlabId, Tables};
 use crate::message::Flags;
 use crate::peers::Path;
 use crate::progress::Progress as _;
@@ -32,18 +32,15 @@ impl Hostile {
         let id = |rank| ProcessId::new(Rank(rank), Incarnation(0));
         let (memory, nobody) = (Memory::Heap, Box::new(Alone));
         let process = Process::new(id(0), 2, "local".into(), memory, nobody).unwrap();
-        let returns = || {
-            let table = Region::heap(Returns::bytes(Arena::MAX_BLOCKS));
-            Returns::new(table, Arena::MAX_BLOCKS)
-        };
         let (lane, inbound) = Ring::heap(SHARED_LANE).shared_ends_calling(call);
         let parts = Parts {
             lane: Ring::heap(SHARED_LANE).shared_producer(),
             inbound,
             watches: Region::heap(WATCH_BYTES),
             bells: Region::heap(BELL_BYTES),
-            returns: returns(),
-            their_returns: returns(),
+            ours: Tables::heap(),
+            theirs: Tables::heap(),
+            owners: Weak::<crate::links::Links>::new(),
         };
         let link = Arc::new(MemoryLink::new(id(1), parts, channel_to(Weak::new())));
         process.peers.add(Path::Memory(Arc::clone(&link)));

@@ -3,6 +3,7 @@
 #![cfg(loom)]
 #![allow(unsafe_code)]
 
+mod handing;
 mod handover;
 mod lanes;
 mod memory;

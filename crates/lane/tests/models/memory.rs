@@ -4,8 +4,8 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 use mizzen_lane::{
-    Arena, Backing, Begun, Block, Borrower, Filling, Lender, Loan, LoanTicket, NoBlock, NoMore,
-    Purpose, Receiver, Region, Returns, SlabId, StreamIn, Written,
+    Arena, Backing, Begun, Block, Borrower, Ending, Filling, Lender, Loan, LoanTicket, NoBlock,
+    NoMore, Purpose, Receiver, Region, Returns, Revocations, SlabId, StreamIn, Written,
 };
 
 use crate::model;
@@ -42,11 +42,13 @@ impl Pair {
     fn new() -> Self {
         let blocks = Arena::<Heap>::MAX_BLOCKS;
         let returns = Returns::new(Region::heap(Returns::bytes(blocks)), blocks);
+        let revoked = Region::heap(Revocations::bytes(blocks));
+        let revocations = Revocations::new(revoked, blocks);
         Self {
             arena: Arc::new(Arena::new(Heap)),
-            borrower: Arc::new(Borrower::new(PEER, returns.clone())),
+            borrower: Arc::new(Borrower::new(PEER, returns.clone(), revocations.clone())),
             // SAFETY: tickets are used once, with the slab they name.
-            lender: Arc::new(unsafe { Lender::new(returns) }),
+            lender: Arc::new(unsafe { Lender::new(returns, revocations) }),
         }
     }
 
@@ -316,7 +318,7 @@ fn what_is_handed_to_a_process_that_dies_comes_back_once() {
             theirs.send(&[1], &told);
         });
         pair.borrower.end();
-        pair.borrower.reclaim(&pair.arena);
+        pair.borrower.reclaim(&pair.arena, Ending::Killed);
         handing.join().unwrap();
         assert_eq!(pair.arena.in_use(), 0);
         assert!(pair.borrower.is_idle());

@@ -11,6 +11,7 @@
 pub(crate) mod addresses;
 pub(crate) mod departures;
 pub(crate) mod finish;
+pub(crate) mod handing_on;
 pub(crate) mod lent;
 pub(crate) mod long;
 pub(crate) mod messages;
@@ -215,6 +216,30 @@ macro_rules! scenarios {
                 lent_pieces_of_every_length_are_read_from_a_buffer,
                 a_lent_buffer_goes_only_through_the_process_that_made_it [one_process],
                 what_was_lent_stays_as_it_is_after_its_reader_left [one_process],
+            }
+            handing_on {
+                buffers_go_through_a_chain_and_come_back,
+                a_buffer_may_come_back_to_its_owner_and_go_on_again,
+                what_was_read_in_part_is_handed_on_whole,
+                buffers_of_several_owners_go_on_in_one_message,
+                a_sender_and_a_task_hand_on_too,
+                a_scope_hands_on_to_a_mailbox_that_is_full,
+                what_a_scope_takes_back_is_its_owners_again,
+                buffers_are_handed_on_between_long_and_short_messages,
+                what_was_handed_on_to_a_mailbox_that_closes_comes_back,
+                a_buffer_whose_post_failed_can_go_elsewhere,
+                who_handed_on_may_leave,
+                an_owner_may_leave_before_its_buffer_is_handed_on,
+                an_owner_may_leave_before_its_buffer_is_read,
+                a_limit_is_waited_for_tried_and_timed,
+                a_limit_counts_what_was_handed_on,
+                buffers_that_came_back_are_used_first,
+                a_buffer_longer_than_the_limit_is_refused,
+                a_holder_that_is_killed_gives_its_buffer_back [killed],
+                a_holder_that_is_killed_after_handing_on_loses_nothing_of_its_owner [killed],
+                a_last_reader_that_is_killed_gives_its_buffer_back [killed],
+                who_waits_for_the_limit_goes_on_when_a_holder_is_killed [killed],
+                what_a_killed_owner_lent_is_read_and_handed_on [killed],
             }
             long {
                 long_pieces_go_where_they_were_told_to,
@@ -430,6 +455,15 @@ macro_rules! case {
     };
     ($name:ident = $path:expr; $subject:ident $case:ident memory) => {
         $crate::scenarios::test!($path; $subject $case "needs ranks that share memory");
+    };
+    (heap = $path:expr; $subject:ident $case:ident killed) => {
+        $crate::scenarios::test!($path; $subject $case "needs ranks that are processes, which can be killed");
+    };
+    (tcp_threads = $path:expr; $subject:ident $case:ident killed) => {
+        $crate::scenarios::test!($path; $subject $case "needs ranks that are processes, which can be killed");
+    };
+    ($name:ident = $path:expr; $subject:ident $case:ident killed) => {
+        $crate::scenarios::test!($path; $subject $case);
     };
     (heap = $path:expr; $subject:ident $case:ident rendezvous) => {
         $crate::scenarios::test!($path; $subject $case "needs a path that keeps a long message until its receiver comes");

@@ -20,7 +20,7 @@ fn of(bytes: &[u8]) -> Message<'_> {
 }
 
 /// Posts until no more may wait for a mailbox: how many. Nobody reads it meanwhile.
-fn fill(inbox: &MailboxRef) -> Result<u64> {
+pub(super) fn fill(inbox: &MailboxRef) -> Result<u64> {
     let large = vec![0u8; LARGE];
     let mut count = 0;
     // The path itself takes some now and then: until the smallest finds no room several times in a row.
@@ -36,7 +36,7 @@ fn fill(inbox: &MailboxRef) -> Result<u64> {
     Ok(count)
 }
 
-fn skip(inbox: &Mailbox, count: u64) -> Result<()> {
+pub(super) fn skip(inbox: &Mailbox, count: u64) -> Result<()> {
     (0..count).try_for_each(|_| inbox.retrieve().map(drop))
 }
 

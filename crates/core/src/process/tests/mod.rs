@@ -7,12 +7,12 @@ mod short_slots;
 
 use std::sync::{Arc, Weak};
 
-use mizzen_lane::{Region, Returns, Ring, Shape};
+use mizzen_lane::{Region, Ring, Shape};
 
 use crate::bells::BELL_BYTES;
 use crate::host::Alone;
 use crate::link::{MemoryLink, Parts};
-use crate::memory::{Arena, Memory};
+use crate::memory::{Memory, Tables};
 use crate::process::Process;
 use crate::rank::{Incarnation, ProcessId, Rank, WATCH_BYTES};
 use crate::together::channel_to;
@@ -28,10 +28,6 @@ fn place(id: ProcessId) -> Arc<Process> {
 /// A link to a peer that never answers, and the memory of the lane over which it would post.
 fn link(peer: ProcessId, other: Weak<Process>) -> (Arc<MemoryLink>, Region) {
     const LANE: Shape = Shape::new(16, 4096);
-    let returns = || {
-        let table = Region::heap(Returns::bytes(Arena::MAX_BLOCKS));
-        Returns::new(table, Arena::MAX_BLOCKS)
-    };
     let theirs = Region::heap(LANE.sender_bytes());
     // SAFETY: the only end made of it is the receiving one below; tests write its memory in the thread that reads it.
     let inbound = unsafe { Ring::new(theirs.clone(), Region::heap(Shape::RECEIVER_BYTES), LANE) };
@@ -40,8 +36,9 @@ fn link(peer: ProcessId, other: Weak<Process>) -> (Arc<MemoryLink>, Region) {
         inbound: inbound.unwrap().consumer_calling(|_| ()),
         watches: Region::heap(WATCH_BYTES),
         bells: Region::heap(BELL_BYTES),
-        returns: returns(),
-        their_returns: returns(),
+        ours: Tables::heap(),
+        theirs: Tables::heap(),
+        owners: Weak::<crate::links::Links>::new(),
     };
     let link = MemoryLink::new(peer, parts, channel_to(other));
     (Arc::new(link), theirs)

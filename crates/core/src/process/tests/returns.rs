@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{life, link, place};
 use crate::error::PostError;
 use crate::link::MemoryLink;
-use crate::memory::{Arena, LoanTicket};
+use crate::memory::{Arena, LoanTicket, Purpose};
 use crate::message::{Mark, Single};
 use crate::peers::Path;
 use crate::process::Process;
@@ -48,12 +48,15 @@ fn a_block_that_comes_back_before_its_sender_noted_the_post_is_freed_once() {
             });
             posted.unwrap();
         }
-        let lent = process.links.lend::<u8>(&*process, 4096, soon()).unwrap();
+        let lent = process
+            .links
+            .take_block(&*process, 4096, Purpose::Lend, soon())
+            .unwrap();
         let ticket = link.show(&process.links.arena, &lent).unwrap();
         link.borrower
             .returns()
             .give_back(ticket.number, ticket.loan);
-        link.give(&process.links.arena, lent.into_bytes());
+        link.give(&process.links.arena, lent);
     }
     link.borrower.trim();
     assert_eq!(process.links.arena.in_use(), 0);
@@ -108,6 +111,38 @@ fn blocks_that_a_fast_reader_gives_back_are_neither_lost_nor_used_twice() {
                 assert_eq!(inbox.receive_vec::<u64>()?, vec![number; LONG / 8]);
                 to.send(&number)?;
             }
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_a_leaving_rank_left_in_its_lanes_comes_back() {
+    let (posted, is_posted) = std::sync::mpsc::channel();
+    let is_posted = std::sync::Mutex::new(is_posted);
+    crate::testing::local(2, |deck| {
+        let inbox = deck.mailbox()?;
+        deck.bind(&format!("inbox {}", deck.rank()), &inbox)?;
+        let to = deck.fetch(&format!("inbox {}", 1 - deck.rank().0))?;
+        if deck.rank() == 1 {
+            // It does not look at its lanes from here on.
+            inbox.receive::<u8>()?;
+            crate::lock::lock(&is_posted).recv().unwrap();
+            return Ok(());
+        }
+        to.send(&0u8)?;
+        for number in 0..8u64 {
+            to.post_lent(&number, deck.lend_unzeroed::<u64>(512)?)?;
+        }
+        posted.send(()).unwrap();
+        let gone = inbox.retrieve_from(1);
+        assert!(gone.is_err(), "{gone:?}");
+        // It tells of its end before it looks at its lanes for the last time.
+        let begun = Instant::now();
+        while deck.process.links.arena.in_use() > 0 {
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            std::thread::yield_now();
         }
         Ok(())
     })

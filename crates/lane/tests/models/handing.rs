@@ -1,0 +1,252 @@
+//! Handing on: who owns the duty of giving a block back, at each step of its way.
+
+use loom::sync::Arc;
+use loom::thread;
+use mizzen_lane::{
+    Arena, Backing, Block, Borrower, Ending, Lender, Loan, LoanTicket, Purpose, Region, Returns,
+    Revocations, Revoked, SlabId,
+};
+
+use crate::model;
+
+/// Slabs of heap memory.
+#[derive(Debug)]
+struct Heap;
+
+// SAFETY: the memory is fresh, and loom reports an access that is not ordered.
+unsafe impl Backing for Heap {
+    type Slab = Region;
+    type Error = core::convert::Infallible;
+    type Holder = u32;
+
+    fn make(&self, bytes: usize) -> Result<Region, Self::Error> {
+        Ok(Region::heap(bytes))
+    }
+
+    fn region(slab: &Region) -> &Region {
+        slab
+    }
+}
+
+/// A process that holds blocks of the owner, as both see it.
+struct Party {
+    borrower: Borrower<Heap>,
+    lender: Lender,
+}
+
+impl Party {
+    fn new(holder: u32) -> Self {
+        let blocks = Arena::<Heap>::MAX_BLOCKS;
+        let returns = Returns::new(Region::heap(Returns::bytes(blocks)), blocks);
+        let revoked = Region::heap(Revocations::bytes(blocks));
+        let revocations = Revocations::new(revoked, blocks);
+        Self {
+            borrower: Borrower::new(holder, returns.clone(), revocations.clone()),
+            // SAFETY: tickets are used once, with the slab they name.
+            lender: unsafe { Lender::new(returns, revocations) },
+        }
+    }
+}
+
+/// An owner, a process in the middle, and the next one.
+struct Chain {
+    arena: Arc<Arena<Heap>>,
+    middle: Party,
+    next: Party,
+}
+
+impl Chain {
+    fn new() -> Arc<Self> {
+        let chain = Self {
+            arena: Arc::new(Arena::new(Heap)),
+            middle: Party::new(1),
+            next: Party::new(2),
+        };
+        chain.middle.borrower.admit(&chain.arena).unwrap();
+        Arc::new(chain)
+    }
+
+    /// Lends a block with this byte to the process in the middle, which has it then.
+    fn lend(&self, byte: u8) -> Loan {
+        let mut block = self.take();
+        block.fill(&[[byte]]);
+        let ticket = block.ticket();
+        let slab = self.slab(ticket);
+        let loan = self.middle.lender.borrow(slab, ticket);
+        self.middle.borrower.hand_over(&self.arena, block);
+        loan.expect("the block lies inside its slab")
+    }
+
+    /// The process in the middle says that it hands on: the ticket for the next one.
+    fn say(&self, loan: &mut Loan) -> LoanTicket {
+        loan.hand_on(self.next.borrower.admit(&self.arena).unwrap());
+        loan.next_ticket()
+    }
+
+    fn take_over(&self, ticket: LoanTicket) -> Result<Loan, Revoked> {
+        let taken = self.next.lender.take_over(self.slab(ticket), ticket)?;
+        Ok(taken.expect("the block lies inside its slab"))
+    }
+
+    /// Whoever else gets memory writes into it.
+    fn overwrite(&self) {
+        self.take().fill(&[[9]]);
+    }
+
+    fn take(&self) -> Block<Heap> {
+        let taken = Block::take(&self.arena, 1, Purpose::Lend);
+        taken.unwrap().expect("there is memory")
+    }
+
+    fn slab(&self, ticket: LoanTicket) -> Region {
+        let known = self.arena.slab(SlabId(ticket.slab));
+        known.expect("the only slab is kept")
+    }
+}
+
+fn read(loan: &Loan) -> u8 {
+    let mut byte = [0];
+    loan.copy_out(0, &mut byte);
+    byte[0]
+}
+
+/// The owner looks for memory while the block goes from one reader to the next: it is free when the last has read it.
+#[test]
+fn a_block_that_is_handed_on_is_used_again_only_after_its_last_reader() {
+    model(3, || {
+        let chain = Chain::new();
+        let mut loan = chain.lend(7);
+        let theirs = Arc::clone(&chain);
+        let readers = thread::spawn(move || {
+            assert_eq!(read(&loan), 7);
+            let ticket = theirs.say(&mut loan);
+            loan.handed_on();
+            let loan = theirs.take_over(ticket).unwrap();
+            assert_eq!(read(&loan), 7);
+        });
+        chain.arena.in_use();
+        chain.overwrite();
+        readers.join().unwrap();
+        assert_eq!(chain.arena.in_use(), 0);
+    });
+}
+
+/// It was said that the block is handed on, and the message may have gone: either the next one has it, or the owner.
+#[test]
+fn a_block_whose_holder_is_killed_on_the_way_is_with_one_side() {
+    model(3, || {
+        let chain = Chain::new();
+        let mut loan = chain.lend(7);
+        let ticket = chain.say(&mut loan);
+        // Nothing is given back by one that is dead.
+        loan.handed_on();
+        let theirs = Arc::clone(&chain);
+        let next = thread::spawn(move || {
+            if let Ok(loan) = theirs.take_over(ticket) {
+                assert_eq!(read(&loan), 7);
+            }
+        });
+        let (middle, arena) = (&chain.middle.borrower, &chain.arena);
+        middle.reclaim(arena, Ending::Killed);
+        chain.overwrite();
+        next.join().unwrap();
+        assert_eq!(chain.arena.in_use(), 0);
+    });
+}
+
+/// A message that never went gives the block back when its sender is killed, without a word of the next one.
+#[test]
+fn a_block_that_was_never_sent_comes_back() {
+    model(3, || {
+        let chain = Chain::new();
+        let mut loan = chain.lend(7);
+        let ticket = chain.say(&mut loan);
+        // Nothing is given back by one that is dead.
+        loan.handed_on();
+        chain.middle.borrower.reclaim(&chain.arena, Ending::Killed);
+        assert_eq!(chain.arena.in_use(), 0);
+        assert!(chain.take_over(ticket).is_err());
+    });
+}
+
+/// Who left in order had sent its message: the next one has the block, whenever it looks.
+#[test]
+fn a_block_of_a_holder_that_left_is_the_next_ones() {
+    model(3, || {
+        let chain = Chain::new();
+        let mut loan = chain.lend(7);
+        let ticket = chain.say(&mut loan);
+        loan.handed_on();
+        let theirs = Arc::clone(&chain);
+        let next = thread::spawn(move || {
+            let loan = theirs.take_over(ticket).unwrap();
+            assert_eq!(read(&loan), 7);
+        });
+        chain.middle.borrower.reclaim(&chain.arena, Ending::InOrder);
+        chain.overwrite();
+        next.join().unwrap();
+        assert_eq!(chain.arena.in_use(), 0);
+    });
+}
+
+/// The next one dies, and the holder notices that its message cannot go: either it keeps the block, or the owner has it.
+#[test]
+fn a_block_whose_next_holder_dies_is_with_one_side() {
+    model(3, || {
+        let chain = Chain::new();
+        let mut loan = chain.lend(7);
+        chain.say(&mut loan);
+        let theirs = Arc::clone(&chain);
+        let middle = thread::spawn(move || {
+            if theirs.middle.lender.keep(&mut loan) {
+                assert_eq!(read(&loan), 7);
+            }
+        });
+        chain.next.borrower.reclaim(&chain.arena, Ending::Killed);
+        chain.overwrite();
+        middle.join().unwrap();
+        assert_eq!(chain.arena.in_use(), 0);
+    });
+}
+
+/// The next one dies with the block, while the owner looks for it at the one before.
+#[test]
+fn a_block_at_a_next_holder_that_dies_comes_back_once() {
+    model(3, || {
+        let chain = Chain::new();
+        let mut loan = chain.lend(7);
+        let ticket = chain.say(&mut loan);
+        loan.handed_on();
+        chain.take_over(ticket).unwrap().handed_on();
+        let theirs = Arc::clone(&chain);
+        let owner = thread::spawn(move || theirs.overwrite());
+        chain.next.borrower.reclaim(&chain.arena, Ending::Killed);
+        owner.join().unwrap();
+        assert_eq!(chain.arena.in_use(), 0);
+    });
+}
+
+/// It comes to the same holder again: each time is a loan of its own.
+#[test]
+fn a_block_that_comes_to_a_holder_twice_is_followed() {
+    model(3, || {
+        let chain = Chain::new();
+        let mut loan = chain.lend(7);
+        let ticket = chain.say(&mut loan);
+        loan.handed_on();
+        let theirs = Arc::clone(&chain);
+        let round = thread::spawn(move || {
+            let mut loan = theirs.take_over(ticket).unwrap();
+            loan.hand_on(theirs.middle.borrower.admit(&theirs.arena).unwrap());
+            let ticket = loan.next_ticket();
+            loan.handed_on();
+            let slab = theirs.slab(ticket);
+            let back = theirs.middle.lender.take_over(slab, ticket);
+            assert_eq!(read(&back.unwrap().unwrap()), 7);
+        });
+        chain.arena.in_use();
+        chain.overwrite();
+        round.join().unwrap();
+        assert_eq!(chain.arena.in_use(), 0);
+    });
+}
