@@ -159,6 +159,11 @@ impl Agent {
             for source in ready.drain(..) {
                 self.handle_source(source);
             }
+            self.children.look_for_ends(&mut ready);
+            for source in ready.drain(..) {
+                self.handle_source(source);
+            }
+            self.broker.introduce_later(&mut self.children);
             self.enforce();
         }
     }
@@ -190,10 +195,12 @@ impl Agent {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        match self.phase {
+        let end = match self.phase {
             Phase::Ending(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
             Phase::Serving | Phase::Killed => None,
-        }
+        };
+        let others = [self.children.next_look(), self.broker.next_try()];
+        others.into_iter().chain([end]).flatten().min()
     }
 
     fn enforce(&mut self) {

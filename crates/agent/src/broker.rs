@@ -1,17 +1,18 @@
 //! Introductions: how the processes of a job come to know each other.
 //!
-//! Two processes of this host get the two ends of a new socket, and each other's pidfd. The agent keeps no copy, because otherwise
-//! one would not see the end of the other. For a process of another host the launcher is asked where it listens.
+//! Two processes of this host get the two ends of a new socket, and the number of each other's process. The agent keeps no copy of
+//! the socket, because otherwise one would not see the end of the other. For a process of another host the launcher is asked where it listens.
 //!
 //! When two ask for each other at the same time they are introduced once: the second request is assumed to have crossed the
 //! answer to the first. Any other request between two that know each other connects them anew, so that every request has an
 //! answer even if the agent does not yet know what the one that asks has seen.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use mizzen_proto::boot::{OnDeath, ToProcess, Unreachable};
 
-use crate::children::{ChildState, Children};
+use crate::children::{ChildState, Children, NoIntroduction};
 
 /// Who waits for whom, and who knows whom.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct Broker {
     introduced: BTreeMap<(u32, u32), Option<u32>>,
     /// By the rank that is waited for: a process of another host, or one of ours that is started again.
     waiting: BTreeMap<u32, BTreeSet<u32>>,
+    /// Who asked for whom when there was no descriptor left.
+    postponed: Vec<(u32, u32)>,
     /// No more restarts: the job is ending.
     ending: bool,
 }
@@ -41,6 +44,7 @@ impl Broker {
             on_death,
             introduced: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            postponed: Vec::new(),
             ending: false,
         }
     }
@@ -144,15 +148,31 @@ impl Broker {
         }
     }
 
+    /// Introduces those for whom there was no descriptor left. Those under way to other processes come back soon.
+    pub(crate) fn introduce_later(&mut self, children: &mut Children) {
+        for (rank, target) in std::mem::take(&mut self.postponed) {
+            self.handle_reach(rank, target, children);
+        }
+    }
+
+    /// When to try that, if there are such.
+    pub(crate) fn next_try(&self) -> Option<Duration> {
+        (!self.postponed.is_empty()).then_some(NEXT_TRY)
+    }
+
     fn introduce(&mut self, rank: u32, target: u32, children: &mut Children) {
-        if children.connect(rank, target).is_ok() {
-            self.introduced.insert(pair(rank, target), Some(target));
-        } else {
-            // Without descriptors left nobody can be reached.
-            refuse(rank, target, Unreachable::Dead, children);
+        match children.connect(rank, target) {
+            Ok(()) => {
+                self.introduced.insert(pair(rank, target), Some(target));
+            }
+            Err(NoIntroduction::NoDescriptor) => self.postponed.push((rank, target)),
+            Err(NoIntroduction::Gone) => refuse(rank, target, Unreachable::Dead, children),
         }
     }
 }
+
+/// How soon an introduction is tried again for which there was no descriptor left.
+const NEXT_TRY: Duration = Duration::from_millis(2);
 
 fn pair(a: u32, b: u32) -> (u32, u32) {
     (a.min(b), a.max(b))

@@ -2,6 +2,9 @@
 //!
 //! Two epolls: one of exits and sockets, and one of pipes alone, so that the loop can leave the pipes out while the
 //! launcher has no room for what they hold.
+//!
+//! A process costs four descriptors: its socket, two pipes, and one by which its end is seen. Where the limit does not allow four
+//! for each, the last one is left out, and ends are looked for: when a socket closes, and every few milliseconds.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,11 +16,13 @@ use mizzen_identity::AuthorityError;
 use mizzen_proto::boot::{
     Boot, Death, FromProcess, MAX_PACKET, SignalOrigin, Start, Stream, ToProcess,
 };
-use mizzen_shm::{ProcessFd, Socket, SocketError};
+use mizzen_shm::{ProcessFd, ProcessStamp, Socket, SocketError};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 
 use crate::certifier::Certifier;
 use crate::events::{self, EVENTS};
@@ -36,6 +41,8 @@ pub(crate) struct Children {
     guard: Guard,
     sources: OwnedFd,
     pipes: OwnedFd,
+    /// Whether each process has a descriptor by which its end is seen.
+    sees_ends: bool,
     /// By position in `start.ranks`.
     slots: Vec<Slot>,
     running: usize,
@@ -55,8 +62,10 @@ struct Process {
     incarnation: u32,
     child: Child,
     pid: Pid,
+    stamp: ProcessStamp,
     group: Group,
-    pidfd: ProcessFd,
+    /// By which its end is seen, if there are descriptors enough.
+    pidfd: Option<ProcessFd>,
     /// Gone when the process closed it, or said something that makes no sense.
     socket: Option<Socket>,
     /// What the socket had no room for.
@@ -92,6 +101,15 @@ pub(crate) enum ChildState {
     Elsewhere,
 }
 
+/// Why two processes were not introduced to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoIntroduction {
+    /// All are in use: some come back when those that were introduced before have heard of it.
+    NoDescriptor,
+    /// One of them has ended.
+    Gone,
+}
+
 /// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
@@ -108,6 +126,7 @@ impl Children {
         let guard = Guard::start()
             .with_context(|| format!("no process can be started on {}", start.host))?;
         let slots = start.ranks.iter().map(|_| Slot::Dead).collect();
+        let sees_ends = program.descriptors_left() / DESCRIPTORS_EACH >= start.ranks.len();
         Ok(Self {
             start,
             certifier,
@@ -116,6 +135,7 @@ impl Children {
             guard,
             sources,
             pipes,
+            sees_ends,
             slots,
             running: 0,
             closing: Vec::new(),
@@ -216,27 +236,16 @@ impl Children {
         }
     }
 
-    /// Gives two running processes the two ends of a new socket, and each other's pidfd.
-    pub(crate) fn connect(&mut self, a: u32, b: u32) -> anyhow::Result<()> {
-        let (to_b, to_a) = Socket::pair()?;
-        let (fd_a, life_a) = self.introduction(a)?;
-        let (fd_b, life_b) = self.introduction(b)?;
-        self.post(
-            a,
-            &ToProcess::Peer {
-                rank: b,
-                incarnation: life_b,
-            },
-            vec![to_b.into(), fd_b],
-        );
-        self.post(
-            b,
-            &ToProcess::Peer {
-                rank: a,
-                incarnation: life_a,
-            },
-            vec![to_a.into(), fd_a],
-        );
+    /// Gives two running processes the two ends of a new socket, and tells each which process the other is.
+    pub(crate) fn connect(&mut self, a: u32, b: u32) -> Result<(), NoIntroduction> {
+        let introductions = (self.introduction(a), self.introduction(b));
+        let (Some(of_a), Some(of_b)) = introductions else {
+            return Err(NoIntroduction::Gone);
+        };
+        // Nothing else makes a socket be refused.
+        let (to_b, to_a) = Socket::pair().map_err(|_| NoIntroduction::NoDescriptor)?;
+        self.post(a, &of_b, vec![to_b.into()]);
+        self.post(b, &of_a, vec![to_a.into()]);
         Ok(())
     }
 
@@ -255,7 +264,7 @@ impl Children {
             }
             // These two mean what the program says they mean, so nothing that it started gets them.
             if number == libc::SIGUSR1 || number == libc::SIGUSR2 {
-                let _ = process.pidfd.send_signal(number);
+                process.signal_alone(number);
             } else {
                 process.signal(number);
             }
@@ -285,7 +294,7 @@ impl Children {
             return None;
         };
         // Not yet waited for, so the number of its group is still its own: what it started ends with it.
-        if process.group == Group::Own && process.pidfd.is_dead() {
+        if process.group == Group::Own && process.is_dead() {
             process.signal(libc::SIGKILL);
         }
         let status = process.child.wait();
@@ -298,8 +307,9 @@ impl Children {
         let incarnation = process.incarnation;
         let how = status.map_or(Death::HostLost, death);
         let left = process.left || how == Death::Exit(0);
-        // Others hold copies of its pidfd, so that closing ours would not take it out.
-        let _ = epoll::delete(&self.sources, &process.pidfd);
+        if let Some(pidfd) = &process.pidfd {
+            let _ = epoll::delete(&self.sources, pidfd);
+        }
         self.slots[index] = if left { Slot::Left } else { Slot::Dead };
         self.running -= 1;
         self.closing.retain(|closing| *closing != rank);
@@ -404,6 +414,23 @@ impl Children {
         self.poll(&self.pipes, ready)
     }
 
+    /// Those that have ended and are not collected, where that is not seen by their descriptors.
+    pub(crate) fn look_for_ends(&self, ready: &mut Vec<Source>) {
+        if self.sees_ends {
+            return;
+        }
+        for (rank, slot) in self.start.ranks.iter().zip(&self.slots) {
+            if matches!(slot, Slot::Running(process) if process.is_dead()) {
+                ready.push(Source::Exit(*rank));
+            }
+        }
+    }
+
+    /// How soon ends must be looked for.
+    pub(crate) fn next_look(&self) -> Option<Duration> {
+        (!self.sees_ends && self.running > 0).then_some(LOOK)
+    }
+
     pub(crate) fn running(&self) -> usize {
         self.running
     }
@@ -446,16 +473,18 @@ impl Children {
         let mut child = self
             .program
             .spawn(variables, theirs.as_fd(), stdin, group)?;
-        let parts = parts(&mut child);
+        let parts = parts(&mut child, self.sees_ends);
         let Ok((pid, pidfd, out, err)) = parts else {
             let _ = child.kill();
             let _ = child.wait();
             return Err(parts.err().unwrap_or_else(|| anyhow::anyhow!("no parts")));
         };
+        let stamp = ProcessStamp::of(child.id());
         Ok(Process {
             incarnation,
             child,
             pid,
+            stamp,
             group,
             pidfd,
             socket: Some(ours),
@@ -469,7 +498,8 @@ impl Children {
     }
 
     /// What a script that starts the program may want to know.
-    fn variables(&self, rank: u32) -> [(&'static str, String); 4] {
+    fn variables(&self, rank: u32) -> [(&'static str, String); 6] {
+        let here = self.start.ranks.len();
         [
             ("MIZZEN_RANK", rank.to_string()),
             ("MIZZEN_SIZE", self.start.size.to_string()),
@@ -478,6 +508,8 @@ impl Children {
                 "MIZZEN_LOCAL_RANK",
                 self.index(rank).unwrap_or_default().to_string(),
             ),
+            ("MIZZEN_LOCAL_SIZE", here.to_string()),
+            ("MIZZEN_CORES", share_of_cores(here).to_string()),
         ]
     }
 
@@ -485,12 +517,9 @@ impl Children {
         let Slot::Running(process) = &self.slots[index] else {
             return Ok(());
         };
-        epoll::add(
-            &self.sources,
-            &process.pidfd,
-            data(index, EXIT),
-            EventFlags::IN,
-        )?;
+        if let Some(pidfd) = &process.pidfd {
+            epoll::add(&self.sources, pidfd, data(index, EXIT), EventFlags::IN)?;
+        }
         if let Some(socket) = &process.socket {
             epoll::add(&self.sources, socket, data(index, SOCKET), EventFlags::IN)?;
         }
@@ -521,12 +550,16 @@ impl Children {
         Ok(())
     }
 
-    fn introduction(&mut self, rank: u32) -> anyhow::Result<(OwnedFd, u32)> {
-        let process = self.process(rank).context("the process is gone")?;
-        Ok((
-            process.pidfd.as_fd().try_clone_to_owned()?,
-            process.incarnation,
-        ))
+    /// What another process is told of this one.
+    fn introduction(&mut self, rank: u32) -> Option<ToProcess> {
+        let process = self.process(rank)?;
+        let ProcessStamp { pid, started } = process.stamp;
+        Some(ToProcess::Peer {
+            rank,
+            incarnation: process.incarnation,
+            pid,
+            started,
+        })
     }
 
     fn close_socket(&mut self, rank: u32) {
@@ -579,15 +612,30 @@ impl Process {
         // The process is not waited for, so both its number and its group's are its own.
         let _ = match self.group {
             Group::Own => kill_process_group(self.pid, signal),
-            Group::Launcher => rustix::process::kill_process(self.pid, signal),
+            Group::Launcher => kill_process(self.pid, signal),
         };
     }
 
+    /// Sends a signal to the process, and to nothing that it started.
+    fn signal_alone(&self, number: i32) {
+        if let Some(signal) = Signal::from_named_raw(number) {
+            let _ = kill_process(self.pid, signal);
+        }
+    }
+
+    /// Whether it has ended. It is still to be waited for.
+    fn is_dead(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(waitid(WaitId::Pid(self.pid), options), Ok(Some(_)))
+    }
+
     fn ends_until(&self, deadline: Instant) -> bool {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        let _ = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
-        self.pidfd.is_dead()
+        if let Ok(pidfd) = ProcessFd::open(self.stamp.pid) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+            let _ = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+        }
+        self.is_dead()
     }
 
     fn pipe(&mut self, stream: Stream) -> &mut Option<Pipe> {
@@ -598,9 +646,12 @@ impl Process {
     }
 }
 
-fn parts(child: &mut Child) -> anyhow::Result<(Pid, ProcessFd, Pipe, Pipe)> {
+fn parts(
+    child: &mut Child,
+    sees_end: bool,
+) -> anyhow::Result<(Pid, Option<ProcessFd>, Pipe, Pipe)> {
     let pid = Pid::from_child(child);
-    let pidfd = ProcessFd::open(child.id())?;
+    let pidfd = sees_end.then(|| ProcessFd::open(child.id())).transpose()?;
     let out = Pipe::new(child.stdout.take().context("no pipe")?.into())?;
     let err = Pipe::new(child.stderr.take().context("no pipe")?.into())?;
     Ok((pid, pidfd, out, err))
@@ -617,6 +668,12 @@ fn drain(rank: u32, stream: Stream, slot: &mut Option<Pipe>, outlet: &mut Outlet
     }
     pipe.finish(&mut sink);
     *slot = None;
+}
+
+/// How many of the cores that the agent may use are one process's, of so many on this host.
+fn share_of_cores(processes: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores / processes.max(1)).max(1)
 }
 
 fn death(status: std::process::ExitStatus) -> Death {
@@ -638,6 +695,12 @@ const EXIT: u64 = 0;
 const SOCKET: u64 = 1;
 const OUT: u64 = 2;
 const ERR: u64 = 3;
+
+/// Descriptors of a process whose end is seen by one of them.
+const DESCRIPTORS_EACH: usize = 4;
+
+/// How soon an end is seen at most that no descriptor and no socket tells of.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Packets that wait for a process which does not look: a thousand restarts of each of thirty others.
 const MAX_OUTBOX: usize = 65_536;

@@ -79,7 +79,7 @@ impl Program {
     /// Starts a process that inherits `socket` and finds `variables` in its environment.
     pub(crate) fn spawn(
         &self,
-        variables: [(&str, String); 4],
+        variables: [(&str, String); 6],
         socket: BorrowedFd<'_>,
         stdin: Stdin,
         group: Group,
@@ -124,6 +124,14 @@ impl Program {
         // may: it makes four system calls and allocates nothing (an error of `ErrorKind` or errno is not boxed).
         unsafe { command.pre_exec(prepare) };
         command.spawn()
+    }
+
+    /// How many descriptors the agent may have for its processes. Some are its own, and some are under way to processes that are
+    /// introduced to each other.
+    pub(crate) fn descriptors_left(&self) -> usize {
+        const OTHERS: u64 = 96;
+        let most = rustix::process::getrlimit(Resource::Nofile).current;
+        most.map_or(usize::MAX, |most| most.saturating_sub(OTHERS) as usize)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -177,7 +185,7 @@ fn executable(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// Lets the agent have as many descriptors as it may: it needs four for each process. Returns what it had.
+/// Lets the agent have as many descriptors as it may: it needs three or four for each process. Returns what it had.
 fn raise_descriptor_limit() -> Rlimit {
     let before = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -8,12 +8,12 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::{Command, Output};
 
 use common::{mizzen, text};
 use mizzen_proto::boot::{AGENT_FD, Boot, Death, FromProcess, MAX_PACKET, ToProcess, Unreachable};
-use mizzen_shm::{ProcessFd, Socket, SocketError};
+use mizzen_shm::{ProcessError, ProcessFd, ProcessStamp, Socket, SocketError};
 
 const SCENARIO: &str = "MIZZEN_TEST_SCENARIO";
 
@@ -179,7 +179,7 @@ struct Me {
 struct Peer {
     incarnation: u32,
     socket: Socket,
-    process: ProcessFd,
+    process: ProcessStamp,
 }
 
 impl Me {
@@ -213,10 +213,10 @@ impl Me {
 
     fn hear_peer(&self) -> (u32, Peer) {
         let (packet, fds) = self.hear();
-        let ToProcess::Peer { rank, incarnation } = packet else {
-            panic!("{packet:?}")
-        };
-        (rank, Peer::new(incarnation, fds))
+        match packet {
+            ToProcess::Peer { rank, .. } => (rank, Peer::new(&packet, fds)),
+            _ => panic!("{packet:?}"),
+        }
     }
 
     fn reach(&self, rank: u32) -> Peer {
@@ -239,8 +239,8 @@ impl Me {
                     _,
                 ) => return,
                 // Once it has ended, the agent hears of it soon.
-                (ToProcess::Peer { incarnation, .. }, fds) => {
-                    Peer::new(incarnation, fds).wait_for_end();
+                (packet @ ToProcess::Peer { .. }, fds) => {
+                    Peer::new(&packet, fds).wait_for_end();
                 }
                 (other, _) => panic!("{other:?}"),
             }
@@ -260,12 +260,21 @@ impl Me {
 }
 
 impl Peer {
-    fn new(incarnation: u32, fds: Vec<OwnedFd>) -> Self {
-        let [socket, process] = <[OwnedFd; 2]>::try_from(fds).unwrap();
+    fn new(packet: &ToProcess, fds: Vec<OwnedFd>) -> Self {
+        let ToProcess::Peer {
+            incarnation,
+            pid,
+            started,
+            ..
+        } = *packet
+        else {
+            panic!("{packet:?}")
+        };
+        let [socket] = <[OwnedFd; 1]>::try_from(fds).unwrap();
         Self {
             incarnation,
             socket: Socket::from_fd(socket).unwrap(),
-            process: ProcessFd::from_fd(process).unwrap(),
+            process: ProcessStamp { pid, started },
         }
     }
 
@@ -279,17 +288,20 @@ impl Peer {
         u32::from_le_bytes(word)
     }
 
-    /// Exchanges pids, and checks that the pidfd is of the one who answers.
+    /// Exchanges pids, and checks that the stamp is of the one who answers.
     fn greet(&self) {
         self.tell(std::process::id());
         let pid = self.told();
-        let fd = std::os::fd::AsFd::as_fd(&self.process).as_raw_fd();
-        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap();
-        assert!(
-            info.lines().any(|line| line == format!("Pid:\t{pid}")),
-            "{pid}: {info}"
-        );
-        assert!(!self.process.is_dead());
+        assert_eq!(self.process, ProcessStamp::of(pid));
+        assert!(!self.is_dead());
+    }
+
+    fn is_dead(&self) -> bool {
+        match self.process.open() {
+            Ok(process) => process.is_dead(),
+            Err(ProcessError::Gone) => true,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     fn wait_for_end(&self) {
@@ -297,7 +309,7 @@ impl Peer {
             self.socket.recv(&mut [0; 16]),
             Err(SocketError::Closed)
         ));
-        while !self.process.is_dead() {
+        while !self.is_dead() {
             std::thread::yield_now();
         }
     }
@@ -461,9 +473,10 @@ fn network(me: &mut Me) {
                     ToProcess::Peer {
                         rank,
                         incarnation: 0,
+                        ..
                     },
                     mut fds,
-                ) if fds.len() == 2 => {
+                ) if fds.len() == 1 => {
                     neighbour = Some(Socket::from_fd(fds.remove(0)).unwrap());
                     met.push(rank);
                 }
@@ -583,7 +596,8 @@ fn follow(me: Me) {
     let peers = [0, 1, 3].map(|rank| me.reach(rank));
     // As the kernel does when a process ends: first its descriptors are closed, then its end is seen.
     drop(me);
-    let processes = peers.map(|peer| peer.process);
+    // Their sockets are closed here too, and what is known of each stays.
+    let processes = peers.map(|peer| peer.process.open().unwrap());
     while !processes.iter().any(ProcessFd::is_dead) {
         std::thread::yield_now();
     }
@@ -614,6 +628,8 @@ fn secret(me: &Me) {
         "MIZZEN_SIZE",
         "MIZZEN_HOST",
         "MIZZEN_LOCAL_RANK",
+        "MIZZEN_LOCAL_SIZE",
+        "MIZZEN_CORES",
     ];
     assert!(
         ours.iter()

@@ -147,6 +147,8 @@ fn the_help_tells_exit_codes_and_variables() {
         "MIZZEN_SIZE",
         "MIZZEN_HOST",
         "MIZZEN_LOCAL_RANK",
+        "MIZZEN_LOCAL_SIZE",
+        "MIZZEN_CORES",
     ] {
         assert!(help.contains(word), "{word} is missing: {help}");
     }

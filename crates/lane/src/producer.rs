@@ -1,9 +1,14 @@
 //! The sending end of a lane for one thread: no lock, no atomic read-modify-write.
 #![allow(unsafe_code)]
 
+use core::fmt;
+
 use crate::consumer::Consumer;
 use crate::layout::{Control, Kind, SHORT_MAX};
 use crate::ring::{Parts, Refused, Ring, place};
+
+/// Messages after which a lane counts as used: they fit into the first page of its memory.
+const FEW: u32 = 16;
 
 /// The sending end of a lane, owned by one thread.
 ///
@@ -19,6 +24,16 @@ pub struct Producer {
     released: u32,
     /// For each slot, `byte_head` after its message: releasing a slot releases the bytes up to there.
     byte_ends: Box<[u32]>,
+    once_used: OnceUsed,
+}
+
+/// What to do when the lane has taken a few messages.
+struct OnceUsed(Option<Box<dyn FnOnce() + Send>>);
+
+impl fmt::Debug for OnceUsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OnceUsed").field(&self.0.is_some()).finish()
+    }
 }
 
 impl Ring {
@@ -63,7 +78,24 @@ impl Producer {
             byte_head: 0,
             released: 0,
             byte_ends,
+            once_used: OnceUsed(None),
         }
+    }
+
+    /// Has `act` called once, when this lane, to which nothing was sent yet, has taken a few messages: it may then get its memory
+    /// ready for more. That costs sending nothing, because the lane seems full at that moment, and is looked at again.
+    ///
+    /// # Panics
+    ///
+    /// If something was sent.
+    #[must_use]
+    pub fn once_used(mut self, act: impl FnOnce() + Send + 'static) -> Self {
+        assert_eq!(self.head, 0, "nothing was sent yet");
+        let slots = self.ring.shape.slots();
+        // All but a few slots seem to be in use. No bytes do: `byte_ends` says so for every slot that was not used.
+        self.released = FEW.min(slots).wrapping_sub(slots);
+        self.once_used = OnceUsed(Some(Box::new(act)));
+        self
     }
 
     /// Sends up to [`SHORT_MAX`](crate::SHORT_MAX) bytes in one slot.
@@ -150,6 +182,9 @@ impl Producer {
 
     #[cold]
     fn look_for_room(&mut self) -> Result<(), Refused> {
+        if let Some(act) = self.once_used.0.take() {
+            act();
+        }
         self.released = self.ring.released(self.head)?;
         if self.head.wrapping_sub(self.released) < self.ring.shape.slots() {
             Ok(())

@@ -344,8 +344,8 @@ impl Deck {
         self.process.counters()
     }
 
-    /// Runs a closure on a worker of this process. There are as many workers as cores, or as `MIZZEN_WORKERS` says. While one
-    /// blocks in a call of this library, another takes its place.
+    /// Runs a closure on a worker of this process. There are as many workers as this process's share of
+    /// the host's cores, or as `MIZZEN_WORKERS` says. While one blocks in a call of this library, another takes its place.
     ///
     /// ```
     /// mizzen::local(1, |deck| {

@@ -44,7 +44,7 @@ pub use start::{OnDeath, Start};
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,8 @@
 //!
 //! - [`Segment`] and [`View`]: memory one process makes and others map, sealed so that the kernel keeps the promises.
 //! - [`Socket`]: packets with descriptors between two processes.
-//! - [`ProcessFd`]: a process by descriptor, so that the reuse of its number cannot deceive us.
+//! - [`ProcessFd`]: a process by descriptor, so that the reuse of its number cannot deceive us; [`ProcessStamp`] the same
+//!   without a descriptor.
 //! - [`futex`]: sleeping on a word of shared memory.
 //! - [`barrier`]: a fence that one thread makes for all.
 //!
@@ -21,8 +22,8 @@ mod region;
 mod segment;
 mod socket;
 
-pub use process::{ProcessError, ProcessFd};
-pub use region::{region_of_segment, region_of_view};
+pub use process::{ProcessError, ProcessFd, ProcessStamp};
+pub use region::{fault_in, region_of_segment, region_of_view};
 pub use segment::{
     Access, AttachError, Fault, MAX_SEGMENT, SealNames, Segment, SegmentError, View,
 };

@@ -2,6 +2,8 @@
 //!
 //! A pid may be reused the moment its process has been waited for; a pidfd names one process for ever. It becomes readable
 //! when the process has ended, whether its parent has waited for it or not.
+//!
+//! Who knows many processes and seldom needs one of them keeps their [`ProcessStamp`]s, which cost no descriptor.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -72,6 +74,47 @@ impl ProcessFd {
         let signal = Signal::from_named_raw(signal).ok_or(ProcessError::Os(Errno::INVAL))?;
         rustix::process::pidfd_send_signal(&self.fd, signal).map_err(ProcessError::from_errno)
     }
+}
+
+/// A process of this host by its number and the moment when it started: a later one with the same number is not it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessStamp {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, as the kernel counts. Zero if that is not known, and only the number counts.
+    pub started: u64,
+}
+
+impl ProcessStamp {
+    /// The process that has this number now. As with [`ProcessFd::open`], only its parent can be sure which one that is.
+    #[must_use]
+    pub fn of(pid: u32) -> Self {
+        let started = started(pid).unwrap_or(0);
+        Self { pid, started }
+    }
+
+    /// Opens the process, if it is there: running, or ended and not waited for.
+    ///
+    /// # Errors
+    ///
+    /// [`ProcessError::Gone`] if it has ended and was waited for.
+    pub fn open(self) -> Result<ProcessFd, ProcessError> {
+        let process = ProcessFd::open(self.pid)?;
+        // If the number is still its own, it was so a moment ago, when it was opened.
+        if self.started != 0 && started(self.pid).is_none_or(|started| started != self.started) {
+            return Err(ProcessError::Gone);
+        }
+        Ok(process)
+    }
+}
+
+/// When the process that has this number now started.
+fn started(pid: u32) -> Option<u64> {
+    const AFTER_NAME: usize = 19;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program, in parentheses, may hold blanks and parentheses.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(AFTER_NAME)?.parse().ok()
 }
 
 impl AsFd for ProcessFd {
@@ -148,6 +191,24 @@ mod tests {
             ProcessFd::open(child.id()),
             Err(ProcessError::Gone)
         ));
+    }
+
+    #[test]
+    fn a_stamp_opens_the_process_until_it_was_waited_for_and_no_other_of_its_number() {
+        let mut child = sleeper();
+        let stamp = ProcessStamp::of(child.id());
+        assert_ne!(stamp.started, 0);
+        let process = stamp.open().unwrap();
+        let later = ProcessStamp {
+            started: stamp.started + 1,
+            ..stamp
+        };
+        assert!(matches!(later.open(), Err(ProcessError::Gone)));
+        process.send_signal(KILL).unwrap();
+        wait_for_end(&process);
+        assert!(stamp.open().unwrap().is_dead(), "not yet waited for");
+        child.wait().unwrap();
+        assert!(matches!(stamp.open(), Err(ProcessError::Gone)));
     }
 
     #[test]

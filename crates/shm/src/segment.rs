@@ -6,6 +6,7 @@
 //! | promise | kept by | without it |
 //! | --- | --- | --- |
 //! | the memory exists | `fallocate`, then no seal lets a page go | SIGBUS later, instead of an error now |
+//! | or will | [`Fault::Sparse`], where the kernel refuses no page | |
 //! | it never gets smaller or larger | `F_SEAL_SHRINK`, `F_SEAL_GROW` | SIGBUS in whoever maps it |
 //! | only its maker writes | `F_SEAL_FUTURE_WRITE`, after the maker mapped it | a reader could damage data of others |
 //! | none of this changes | `F_SEAL_SEAL` | |
@@ -14,11 +15,15 @@
 //! kernel counts for the file: `fallocate` by the reader would be charged to the wrong process, and is forbidden where only
 //! the maker writes. A page that is missing after all, in a segment that every peer may write and punch holes
 //! into, is filled with zeros by the kernel when it is touched, as long as the host has memory.
+//!
+//! A sparse segment has no memory before it is touched. A host out of memory then ends a process, as for any other memory. Only
+//! a kernel that counts what it has promised (`vm.overcommit_memory` 2) refuses a page, with SIGBUS: there, nothing is sparse.
 
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, SealFlags};
 use rustix::io::Errno;
@@ -34,6 +39,24 @@ pub enum Fault {
     Now,
     /// At the first touch of each page: mapping costs the same for any size. For large arenas.
     OnTouch,
+    /// The same, and the page has no memory before that either. For what most holders never use.
+    Sparse,
+}
+
+impl Fault {
+    /// Whether memory may come when it is touched.
+    fn is_sparse(self) -> bool {
+        self == Self::Sparse && !counts_promises()
+    }
+}
+
+/// Whether the kernel may refuse a page of a segment when it is touched. One that does not say so may.
+fn counts_promises() -> bool {
+    static COUNTS: OnceLock<bool> = OnceLock::new();
+    *COUNTS.get_or_init(|| {
+        let mode = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
+        !mode.is_ok_and(|mode| matches!(mode.trim(), "0" | "1"))
+    })
 }
 
 /// What an attached view may do.
@@ -87,6 +110,16 @@ impl Segment {
         }
     }
 
+    /// The memory and the descriptor apart: for a segment that one other process needs, which gets the descriptor.
+    #[must_use]
+    pub fn into_parts(self) -> (View, OwnedFd) {
+        let view = View {
+            mapping: self.mapping,
+            access: Access::ReadWrite,
+        };
+        (view, self.fd)
+    }
+
     /// The first byte. Valid for [`len`](Self::len) bytes as long as the segment lives.
     #[must_use]
     pub fn as_ptr(&self) -> NonNull<u8> {
@@ -120,11 +153,13 @@ impl Segment {
         }
         let fd = memfd(label)?;
         rustix::fs::ftruncate(&fd, bytes as u64).map_err(|e| SegmentError::from_errno(e, bytes))?;
-        // A signal may interrupt the allocation of a large segment; it starts again where it stopped.
-        rustix::io::retry_on_intr(|| {
-            rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes as u64)
-        })
-        .map_err(|e| SegmentError::from_errno(e, bytes))?;
+        if !fault.is_sparse() {
+            // A signal may interrupt the allocation of a large segment; it starts again where it stopped.
+            rustix::io::retry_on_intr(|| {
+                rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes as u64)
+            })
+            .map_err(|e| SegmentError::from_errno(e, bytes))?;
+        }
         // The seal against future writing leaves mappings alone that exist, so ours must come first.
         let mapping = Mapping::new(fd.as_fd(), bytes, Access::ReadWrite, fault)
             .map_err(|e| SegmentError::from_errno(e, bytes))?;
@@ -173,7 +208,7 @@ impl View {
         let present = u64::try_from(stat.st_blocks)
             .unwrap_or(0)
             .saturating_mul(BLOCK);
-        if present < actual {
+        if present < actual && !fault.is_sparse() {
             return Err(AttachError::Sparse { present, bytes });
         }
         let mapping = Mapping::new(fd.as_fd(), bytes, access, fault).map_err(AttachError::Os)?;
@@ -313,7 +348,7 @@ impl Mapping {
         };
         let flags = match fault {
             Fault::Now => MapFlags::SHARED | MapFlags::POPULATE,
-            Fault::OnTouch => MapFlags::SHARED,
+            Fault::OnTouch | Fault::Sparse => MapFlags::SHARED,
         };
         // SAFETY: the address is null and `MAP_FIXED` is not among the flags, so the kernel picks a range that nothing
         // else uses: no memory that Rust knows of changes.
@@ -435,6 +470,37 @@ mod tests {
         let view = View::attach(passed(&segment), BYTES, Access::ReadWrite, Fault::Now).unwrap();
         word(view.as_ptr()).store(9, Ordering::Release);
         assert_eq!(word(segment.as_ptr()).load(Ordering::Acquire), 9);
+    }
+
+    #[test]
+    fn a_sparse_segment_has_the_memory_that_was_touched_or_all_where_touching_may_fail() {
+        let bytes = 64 * 4096;
+        let segment = Segment::create("test", bytes, Fault::Sparse).unwrap();
+        let present = |fd: BorrowedFd<'_>| rustix::fs::fstat(fd).unwrap().st_blocks as u64 * BLOCK;
+        let expected = |pages: u64| {
+            if counts_promises() {
+                bytes as u64
+            } else {
+                pages * 4096
+            }
+        };
+        assert_eq!(present(segment.fd()), expected(0));
+        word(segment.as_ptr()).store(3, Ordering::Release);
+        let fd = passed(&segment);
+        let view = View::attach(passed(&segment), bytes, Access::ReadOnly, Fault::Sparse).unwrap();
+        assert_eq!(word(view.as_ptr()).load(Ordering::Acquire), 3);
+        assert_eq!(present(fd.as_fd()), expected(1));
+        if !counts_promises() {
+            // Who expects all of it is told that it is not there.
+            assert!(matches!(
+                View::attach(passed(&segment), bytes, Access::ReadOnly, Fault::Now),
+                Err(AttachError::Sparse { present: 4096, .. })
+            ));
+        }
+        let (own, memory) = segment.into_parts();
+        if crate::fault_in(&crate::region_of_view(own)) {
+            assert_eq!(present(memory.as_fd()), bytes as u64);
+        }
     }
 
     #[test]

@@ -82,7 +82,12 @@ impl Socket {
         loop {
             match self.send_once(bytes, fds, SendFlags::empty()) {
                 // Whoever passed us the socket may have made it non-blocking.
-                Err(SocketError::Busy) => self.wait(PollFlags::OUT)?,
+                Err(SocketError::Busy) if fds.is_empty() => self.wait(PollFlags::OUT)?,
+                // It may be writable, and too many descriptors under way: nothing tells when there are fewer.
+                Err(SocketError::Busy) => {
+                    std::thread::sleep(NAP);
+                    self.wait(PollFlags::OUT)?;
+                }
                 result => return result,
             }
         }
@@ -156,7 +161,8 @@ impl Socket {
         });
         match sent {
             Ok(_) => Ok(()),
-            Err(Errno::AGAIN) => Err(SocketError::Busy),
+            // The second: this user has more descriptors under way in sockets than a process may have open.
+            Err(Errno::AGAIN | Errno::TOOMANYREFS) => Err(SocketError::Busy),
             Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Err(SocketError::Closed),
             Err(other) => Err(SocketError::Os(other)),
         }
@@ -225,10 +231,14 @@ impl From<Socket> for OwnedFd {
     }
 }
 
+/// How soon a packet with descriptors is sent again.
+const NAP: std::time::Duration = std::time::Duration::from_millis(1);
+
 /// Why a packet was not sent or received.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// The other end has no room now. Wait until the socket is writable, then send again.
+    /// The other end has no room now, or too many descriptors are under way between processes of this user. Wait until the socket
+    /// is writable, and a moment if there are descriptors to send, then send again.
     #[error("the other end has no room now")]
     Busy,
     /// The other end is closed: its process ended, or detached.

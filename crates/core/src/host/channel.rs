@@ -224,7 +224,7 @@ impl SocketChannel {
             slots,
             SENDER_LANE.sender_bytes(),
             Access::ReadOnly,
-            Fault::Now,
+            Fault::Sparse,
         )
         .ok()?;
         self.ours.receiving_end(view, line)
@@ -387,7 +387,7 @@ impl SocketChannel {
 impl Channel for Arc<SocketChannel> {
     fn open_lane(&self, peer: &Fate, mailbox: MailboxId) -> Result<OpenLane, PostError> {
         let gone = || PostError::PeerGone(peer.gone_or(Departure::Died));
-        let segment = Segment::create("mizzen-lane", SENDER_LANE.sender_bytes(), Fault::Now)
+        let segment = Segment::create("mizzen-lane", SENDER_LANE.sender_bytes(), Fault::Sparse)
             .map_err(|error| PostError::Memory(ArenaError::Memory(error)))?;
         let lane = LaneNumber(self.last_lane.fetch_add(1, Ordering::Relaxed) + 1);
         let closed = Arc::default();

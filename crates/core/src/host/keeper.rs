@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use mizzen_proto::boot::{
     self, FromProcess, MAX_PACKET as MAX_AGENT_PACKET, MAX_WAITING, ToProcess, Unreachable,
 };
-use mizzen_shm::{Access, Fault, ProcessFd, Socket, SocketError, View, region_of_view};
+use mizzen_shm::{
+    Access, Fault, ProcessError, ProcessFd, ProcessStamp, Socket, SocketError, View, region_of_view,
+};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use tracing::debug;
 
@@ -25,7 +27,7 @@ use crate::error::{Departure, Gone, JoinError, ReachError};
 use crate::link::{Channel as _, Disconnected};
 use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
-use crate::memory::{Ending, Memory, Place, SlabId};
+use crate::memory::{Ending, Place, SlabId};
 use crate::net::Control;
 use crate::peers::{MayAsk, Path};
 use crate::process::Process;
@@ -61,15 +63,13 @@ const LEAVING: Duration = Duration::from_secs(2);
 
 const AGENT: u64 = 0;
 const WAKE: u64 = 1;
-/// Keys of peers' sockets and processes: two for each, from here on.
+/// Keys of peers' sockets, and of processes of those that are departed: two for each, from here on.
 const FIRST_PEER: u64 = 2;
 
 /// The keeper as the other threads of the process see it.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     agent: Socket,
-    /// Where memory is made that peers look at.
-    memory: Memory,
     /// Whether the user wants to know how peers are reached.
     shows_paths: bool,
     has_asked_last: AtomicBool,
@@ -101,16 +101,11 @@ impl Introductions {
 }
 
 impl Keeper {
-    pub(super) fn new(
-        agent: Socket,
-        memory: Memory,
-        shows_paths: bool,
-    ) -> Result<Arc<Self>, JoinError> {
+    pub(super) fn new(agent: Socket, shows_paths: bool) -> Result<Arc<Self>, JoinError> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(std::io::Error::from)?;
         Ok(Arc::new(Self {
             agent,
-            memory,
             shows_paths,
             has_asked_last: AtomicBool::new(false),
             wake,
@@ -333,7 +328,7 @@ struct Rounds {
     me: ProcessId,
     epoll: OwnedFd,
     peers: HashMap<u64, PeerEntry>,
-    /// Peers whose link is over and whose process may live on, by the same keys: at most one life of each rank of this host.
+    /// Peers whose link is over and whose process may live on, by the key of their process: at most one life of each rank of this host.
     departed: HashMap<u64, Departed>,
     last_key: u64,
 }
@@ -351,7 +346,10 @@ struct PeerEntry {
     id: ProcessId,
     channel: Arc<SocketChannel>,
     pair: Pair,
-    process_fd: ProcessFd,
+    /// Which process it is. A descriptor of it would be a second one for each peer, and its socket tells of its end.
+    stamp: ProcessStamp,
+    /// Our half of the memory, until our hello took it along. Before that the peer is not listened to: nothing may come before it.
+    unsaid: Option<OwnedFd>,
     /// After its hello.
     link: Option<Arc<MemoryLink>>,
 }
@@ -370,7 +368,8 @@ impl Rounds {
         while !self.keeper.stop.load(Ordering::Acquire) {
             events.clear();
             let buffer = rustix::buffer::spare_capacity(&mut events);
-            let backlog = self.peers.values().any(|entry| entry.channel.has_backlog());
+            let waits = |entry: &PeerEntry| entry.channel.has_backlog() || entry.unsaid.is_some();
+            let backlog = self.peers.values().any(waits);
             let nap = backlog.then_some(&BACKLOG_NAP);
             if let Err(error) = epoll::wait(&self.epoll, buffer, nap) {
                 if error != rustix::io::Errno::INTR {
@@ -389,6 +388,9 @@ impl Rounds {
             let Some(process) = self.process.upgrade() else {
                 return;
             };
+            if backlog {
+                self.say_hellos(&process);
+            }
             for event in events.drain(..) {
                 match event.data.u64() {
                     AGENT => {
@@ -431,14 +433,20 @@ impl Rounds {
     fn handle_agent(&mut self, process: &Arc<Process>, packet: ToProcess, fds: Vec<OwnedFd>) {
         let life = |rank, incarnation| ProcessId::new(Rank(rank), Incarnation(incarnation));
         match packet {
-            ToProcess::Peer { rank, incarnation } => {
+            ToProcess::Peer {
+                rank,
+                incarnation,
+                pid,
+                started,
+            } => {
                 let id = life(rank, incarnation);
+                let stamp = ProcessStamp { pid, started };
                 {
                     let mut state = lock(&self.keeper.introductions);
                     state.asked.remove(&id.rank);
                     state.meeting.insert(id.rank);
                 }
-                if self.meet(process, id, fds).is_err() {
+                if self.meet(process, id, stamp, fds).is_err() {
                     let cause = "its shared memory could not be set up".into();
                     let error = ReachError::NoPath {
                         rank: id.rank,
@@ -505,56 +513,62 @@ impl Rounds {
         &mut self,
         process: &Arc<Process>,
         id: ProcessId,
+        stamp: ProcessStamp,
         fds: Vec<OwnedFd>,
     ) -> Result<(), JoinError> {
-        let broken = || JoinError::Agent("an introduction without its descriptors".into());
-        let [socket, process_fd] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| broken())?;
+        let broken = || JoinError::Agent("an introduction without its descriptor".into());
+        let [socket] = <[OwnedFd; 1]>::try_from(fds).map_err(|_| broken())?;
         let socket = Socket::from_fd(socket).map_err(|_| broken())?;
-        let process_fd = ProcessFd::from_fd(process_fd).map_err(|_| broken())?;
         crash::point("attach.introduced");
-        let (pair, shared) = Pair::make(self.keeper.memory)?;
+        let (pair, memory) = Pair::make()?;
         crash::point("attach.made");
         let channel = Arc::new(SocketChannel::new(socket, pair.clone()));
         let key = self.last_key;
         self.last_key += 2;
-        self.watch(channel.socket().as_fd(), key)?;
-        self.watch(process_fd.as_fd(), key + 1)?;
-        // If it is gone already, its death is the next event.
-        let _ = channel.send_with(&Packet::Hello(self.me), &hello_segments(process, &shared));
-        crash::point("attach.hello");
         lock(&self.keeper.channels).push(Arc::downgrade(&channel));
-        self.peers.insert(
-            key,
-            PeerEntry {
-                id,
-                channel,
-                pair,
-                process_fd,
-                link: None,
-            },
-        );
+        let mut entry = PeerEntry {
+            id,
+            channel,
+            pair,
+            unsaid: Some(memory),
+            stamp,
+            link: None,
+        };
+        if entry.say_hello(process, self.me) {
+            self.watch(entry.channel.socket().as_fd(), key)?;
+        }
+        crash::point("attach.hello");
+        self.peers.insert(key, entry);
         Ok(())
     }
 
+    /// Says hello to those for whom too many descriptors were under way.
+    fn say_hellos(&mut self, process: &Process) {
+        let mut said = Vec::new();
+        for (key, entry) in &mut self.peers {
+            if entry.unsaid.is_some() && entry.say_hello(process, self.me) {
+                said.push(*key);
+            }
+        }
+        for key in said {
+            let socket = self.peers[&key].channel.socket();
+            // A kernel that has no memory for it has none for what comes next either; the agent tells of the peer's death.
+            let _ = self.watch(socket.as_fd(), key);
+        }
+    }
+
     fn hear_peer(&mut self, process: &Arc<Process>, key: u64) {
-        let of_process = key % 2 != FIRST_PEER % 2;
-        let key = if of_process { key - 1 } else { key };
         let Some(entry) = self.peers.get_mut(&key) else {
             self.reclaim(process, key);
             return;
         };
-        // What it said before it went counts.
-        let packets = if of_process { LAST_PACKETS } else { PACKETS };
-        let mut end = entry.hear(process, self.me, packets);
+        let end = entry.hear(process, self.me, PACKETS);
         if entry.link.is_some() {
             lock(&self.keeper.introductions)
                 .meeting
                 .remove(&entry.id.rank);
         }
         self.keeper.notify();
-        if let (End::Later, true) = (&end, of_process) {
-            end = End::Gone(Departure::Died);
-        }
         if let End::Gone(how) = end {
             self.forget(process, key, how);
         }
@@ -596,24 +610,43 @@ impl Rounds {
             .meeting
             .remove(&entry.id.rank);
         entry.channel.hang_up();
-        match &entry.link {
-            Some(link) if how != Departure::Died => {
-                let departed = Departed {
-                    id: entry.id,
-                    process_fd: entry.process_fd,
-                    link: Arc::downgrade(link),
-                    ending: match how {
-                        Departure::Left => Ending::InOrder,
-                        _ => Ending::Killed,
-                    },
-                };
-                self.departed.insert(key, departed);
-            }
-            _ => {
-                let _ = epoll::delete(&self.epoll, entry.process_fd.as_fd());
-            }
+        if let Some(link) = entry.link.as_ref().filter(|_| how != Departure::Died) {
+            self.await_death(process, key + 1, &entry, link, how);
         }
         self.keeper.notify();
+    }
+
+    /// The process of a peer whose link is over may live on: what it borrowed is free when it is dead.
+    fn await_death(
+        &mut self,
+        process: &Process,
+        key: u64,
+        entry: &PeerEntry,
+        link: &Arc<MemoryLink>,
+        how: Departure,
+    ) {
+        let ending = match how {
+            Departure::Left => Ending::InOrder,
+            _ => Ending::Killed,
+        };
+        let process_fd = match entry.stamp.open() {
+            Ok(process_fd) => process_fd,
+            Err(ProcessError::Gone) => {
+                link.borrower.reclaim(&process.links.arena, ending);
+                return;
+            }
+            // Without a descriptor for it nobody learns when that is: what it borrowed stays out.
+            Err(_) => return,
+        };
+        if self.watch(process_fd.as_fd(), key).is_ok() {
+            let departed = Departed {
+                id: entry.id,
+                process_fd,
+                link: Arc::downgrade(link),
+                ending,
+            };
+            self.departed.insert(key, departed);
+        }
     }
 
     /// The process of a peer whose link was over before is dead, if it is such a one.
@@ -630,10 +663,30 @@ impl Rounds {
 }
 
 impl PeerEntry {
+    /// Says hello, with our half of the memory. `false` if too many descriptors are under way: then later.
+    fn say_hello(&mut self, process: &Process, me: ProcessId) -> bool {
+        let Some(memory) = &self.unsaid else {
+            return true;
+        };
+        let hello = Packet::Hello(me).encode();
+        let segments = hello_segments(process, memory);
+        if let Err(SocketError::Busy) = self.channel.socket().try_send(&hello, &segments) {
+            return false;
+        }
+        // If the peer is gone already, its death is the next event.
+        self.unsaid = None;
+        true
+    }
+
     /// The socket closed without a word. A dying process closes its sockets a moment before it is dead; one that lives on has
     /// broken the link, and may still read what we lent it.
     fn die_or_misbehave(&self) -> Departure {
-        let mut watched = [PollFd::new(&self.process_fd, PollFlags::IN)];
+        let process_fd = match self.stamp.open() {
+            Ok(process_fd) => process_fd,
+            Err(ProcessError::Gone) => return Departure::Died,
+            Err(_) => return Departure::Misbehaved,
+        };
+        let mut watched = [PollFd::new(&process_fd, PollFlags::IN)];
         match poll(&mut watched, Some(&DEATH_PATIENCE)) {
             Ok(ready) if ready > 0 => Departure::Died,
             _ => Departure::Misbehaved,

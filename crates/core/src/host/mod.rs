@@ -1,6 +1,6 @@
 //! Processes of one host: joining the job through the launcher's agent, and links through shared memory.
 //!
-//! The agent introduces two processes by giving each one end of a socket and the other's process descriptor. Each then
+//! The agent introduces two processes by giving each one end of a socket and the number of the other's process. Each then
 //! sends the other its half of the shared memory. Nothing has a name in a file system.
 
 mod certify;
@@ -78,7 +78,7 @@ fn join() -> Result<Arc<Process>, JoinError> {
     } else {
         None
     };
-    let keeper = Keeper::new(agent, memory, boot.show_paths)?;
+    let keeper = Keeper::new(agent, boot.show_paths)?;
     let neighbours = Box::new(Launched(Arc::clone(&keeper)));
     let process = Process::new(id, boot.size, boot.host.clone(), memory, neighbours)?;
     let locator = match credentials {

@@ -2,33 +2,38 @@
 //!
 //! | offset | content |
 //! | --- | --- |
-//! | 0 | this side's shared lane to the other (the sender's region of a lane) |
-//! | after it | how far this side has read the other's shared lane |
+//! | 0 | how far this side has read the other's shared lane |
+//! | after it | this side's shared lane to the other (the sender's region of a lane): its first 62 slots are in the first page |
 //! | after it | what this side did with the other's lent buffers, and which of its own the other must not take over |
 //! | after it | how far this side has read each lane of the other's senders, one line each |
+//!
+//! The segment is sparse: a pair that exchanges a few short messages has one page of it in memory for each direction
+//! (docs/design/pairs.md).
 //!
 //! Lanes in it are made here, and nowhere else: that each has one end on either side is what makes them safe.
 #![allow(unsafe_code)]
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mizzen_lane::{Producer, Region, Ring, Shape};
-use mizzen_shm::{Access, AttachError, Fault, SegmentError, View, region_of_view};
+use mizzen_shm::{
+    Access, AttachError, Fault, Segment, SegmentError, View, fault_in, region_of_view,
+};
 
 use crate::bells::BELL_BYTES;
 use crate::link::{SENDER_LANE, SHARED_LANE};
-use crate::memory::{Memory, Shared, Tables};
+use crate::memory::Tables;
 use crate::process::Process;
 use crate::rank::WATCH_BYTES;
 
 /// The most lanes that senders of one process have open to mailboxes of another at once.
 pub(super) const MAX_LINES: u32 = 1024;
 
-const LANE_AT: usize = 0;
-const LANE_LINE_AT: usize = LANE_AT + SHARED_LANE.sender_bytes();
-const RETURNS_AT: usize = LANE_LINE_AT + Shape::RECEIVER_BYTES;
+const LANE_LINE_AT: usize = 0;
+const LANE_AT: usize = LANE_LINE_AT + Shape::RECEIVER_BYTES;
+const RETURNS_AT: usize = LANE_AT + SHARED_LANE.sender_bytes();
 const LINES_AT: usize = RETURNS_AT + Tables::BYTES;
 const PAIR_BYTES: usize = LINES_AT + MAX_LINES as usize * Shape::RECEIVER_BYTES;
 
@@ -49,10 +54,10 @@ pub(super) struct Theirs {
 }
 
 impl Pair {
-    /// A fresh segment of ours.
-    pub(super) fn make(memory: Memory) -> Result<(Self, Shared), SegmentError> {
-        let shared = memory.make("mizzen-pair", PAIR_BYTES)?;
-        Ok((Self::new(shared.region.clone()), shared))
+    /// A fresh segment of ours, and its descriptor for the other side: nobody else needs it.
+    pub(super) fn make() -> Result<(Self, OwnedFd), SegmentError> {
+        let (view, fd) = Segment::create("mizzen-pair", PAIR_BYTES, Fault::Sparse)?.into_parts();
+        Ok((Self::new(region_of_view(view)), fd))
     }
 
     /// Maps what a peer sent with its hello: its pair segment, its watches and its bells.
@@ -60,17 +65,12 @@ impl Pair {
         let Ok([pair, watches, bells]) = <[OwnedFd; 3]>::try_from(fds) else {
             return Ok(None);
         };
-        let read =
-            |fd, bytes| View::attach(fd, bytes, Access::ReadOnly, Fault::Now).map(region_of_view);
+        let map =
+            |fd, bytes, access, fault| View::attach(fd, bytes, access, fault).map(region_of_view);
         Ok(Some(Theirs {
-            pair: Self::new(read(pair, PAIR_BYTES)?),
-            watches: read(watches, WATCH_BYTES)?,
-            bells: region_of_view(View::attach(
-                bells,
-                BELL_BYTES,
-                Access::ReadWrite,
-                Fault::Now,
-            )?),
+            pair: Self::new(map(pair, PAIR_BYTES, Access::ReadOnly, Fault::Sparse)?),
+            watches: map(watches, WATCH_BYTES, Access::ReadOnly, Fault::OnTouch)?,
+            bells: map(bells, BELL_BYTES, Access::ReadWrite, Fault::OnTouch)?,
         }))
     }
 
@@ -100,10 +100,14 @@ impl Pair {
     /// `line`. `None` if there is no such line.
     pub(super) fn sending_end(&self, memory: Region, line: u32) -> Option<Producer> {
         let line = self.line(line)?;
-        // SAFETY: `SocketChannel::open_lane`, which alone calls this, has just made the memory, and drops its own handle.
-        // The line is the peer's, and stored to by nobody here.
+        let whole = memory.clone();
+        // SAFETY: `SocketChannel::open_lane`, which alone calls this, has just made the memory, and drops its own handle; the
+        // copy here stores nothing. The line is the peer's, and stored to by nobody here.
         let ring = unsafe { Ring::new(memory, line, SENDER_LANE) };
-        Some(ring.ok()?.producer())
+        // The memory is sparse until the lane proves to be used.
+        Some(ring.ok()?.producer().once_used(move || {
+            fault_in(&whole);
+        }))
     }
 
     /// The lane of a sender of the other side, whose memory was just mapped, read by `line` of ours.
@@ -129,6 +133,9 @@ impl Pair {
 }
 
 /// The descriptors of a hello, in order.
-pub(super) fn hello_segments<'a>(process: &'a Process, pair: &'a Shared) -> Vec<&'a Shared> {
-    vec![pair, &process.mailboxes.watches, &process.bells.shared]
+pub(super) fn hello_segments<'a>(process: &'a Process, pair: &'a OwnedFd) -> Vec<BorrowedFd<'a>> {
+    let ours = [&process.mailboxes.watches, &process.bells.shared];
+    let ours = ours.into_iter().filter_map(|ours| ours.segment.as_ref());
+    let ours = ours.map(|segment| segment.fd());
+    std::iter::once(pair.as_fd()).chain(ours).collect()
 }

@@ -1,6 +1,6 @@
 //! Tasks, and the workers that run them.
 //!
-//! A process has as many workers as cores. A worker that has nothing to do looks for work itself, wherever it can come from:
+//! A process has as many workers as its share of the host's cores. A worker that has nothing to do looks for work itself, wherever it can come from:
 //! the queue of tasks, the mailboxes of services, the mailboxes that tasks await, and the networks. So a message that finds an
 //! idle worker needs no thread in between that takes it and wakes another. Only one idle worker looks, the *watcher*; the
 //! others are parked until it has found something and wakes one of them to watch in its place.
@@ -48,10 +48,33 @@ pub(crate) fn workers(
 
 /// The variable that says how many workers a process has.
 const WORKERS: &str = "MIZZEN_WORKERS";
+/// The variable in which the launcher's agent says how many of the host's cores are this process's share.
+const CORES: &str = "MIZZEN_CORES";
 
-/// How many workers a process has: as many as it may use cores, unless `MIZZEN_WORKERS` says otherwise.
+/// How many workers a process has: its share of the host's cores, and no more than it may use, unless `MIZZEN_WORKERS` says
+/// otherwise.
 pub fn worker_count() -> usize {
-    let said = std::env::var(WORKERS).ok().and_then(|n| n.parse().ok());
-    said.filter(|n| *n > 0)
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+    let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let said = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    workers_of(said(WORKERS), said(CORES), usable)
+}
+
+fn workers_of(said: Option<usize>, share: Option<usize>, usable: usize) -> usize {
+    let share = share.filter(|share| *share > 0);
+    said.filter(|said| *said > 0)
+        .unwrap_or_else(|| share.map_or(usable, |share| share.min(usable)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::workers_of;
+
+    #[test]
+    fn workers_are_what_was_said_or_the_share_of_the_cores_that_may_be_used() {
+        assert_eq!(workers_of(None, None, 8), 8, "alone on the host");
+        assert_eq!(workers_of(None, Some(2), 8), 2, "one of four");
+        assert_eq!(workers_of(None, Some(4), 2), 2, "bound to two cores");
+        assert_eq!(workers_of(Some(5), Some(2), 8), 5, "said");
+        assert_eq!(workers_of(Some(0), Some(0), 8), 8, "said nothing of use");
+    }
 }

@@ -410,3 +410,34 @@ fn parts_that_are_longer_than_they_say_do_not_reach_beyond_their_place() {
         .load(std::sync::atomic::Ordering::Acquire);
     assert_eq!(after, u64::from_le_bytes(*b"abcd\0\0\0\0"));
 }
+
+#[test]
+fn a_lane_says_once_that_it_is_used_and_loses_nothing() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let (sender, receiver) = lane(Shape::new(64, 4096));
+    let said = Arc::new(AtomicU32::new(0));
+    let by = Arc::clone(&said);
+    let mut producer = sender.producer().once_used(move || {
+        by.fetch_add(1, Ordering::Relaxed);
+    });
+    let mut consumer = receiver.consumer();
+    // Twice so many as are in the lane at once, behind each other: short ones, and such as go through the byte ring.
+    let mut read = 0;
+    for number in 0..400u64 {
+        let bytes = pattern(number, if number % 3 == 0 { 300 } else { 8 });
+        let sent = |producer: &mut Producer| match number % 3 {
+            0 => producer.try_eager(0, 0, [&bytes]),
+            _ => producer.try_short(0, &bytes),
+        };
+        while sent(&mut producer) == Err(Refused::Full) {
+            assert!(read < number, "an empty lane takes a message");
+            let len = if read % 3 == 0 { 300 } else { 8 };
+            assert_eq!(next(&mut consumer), pattern(read, len));
+            read += 1;
+        }
+        let expected = u32::from(number >= 16);
+        assert_eq!(said.load(Ordering::Relaxed), expected, "message {number}");
+    }
+    assert!(consumer.poll().unwrap().is_some());
+}

@@ -12,7 +12,7 @@ use super::{
 pub enum ToProcess {
     /// Who you are. The first packet, and there is one.
     Boot(Boot),
-    /// You are connected to this process of your host: with two descriptors, a packet socket and its pidfd.
+    /// You are connected to this process of your host: with a descriptor, a packet socket.
     ///
     /// Sent to both sides of an introduction, so it may come unasked. When two ask for each other at the same time one
     /// introduction answers both. Asking again connects anew: a later `Peer` replaces the former.
@@ -21,6 +21,11 @@ pub enum ToProcess {
         rank: u32,
         /// Which life of it.
         incarnation: u32,
+        /// The number of its process.
+        pid: u32,
+        /// When that started, as the kernel counts, so that another one with this number is not taken for it. Zero if it is not
+        /// known.
+        started: u64,
     },
     /// This process is on another host.
     Address {
@@ -75,9 +80,17 @@ impl ToProcess {
                 w.u8(1);
                 boot.encode(w)
             }
-            Self::Peer { rank, incarnation } => {
+            Self::Peer {
+                rank,
+                incarnation,
+                pid,
+                started,
+            } => {
                 w.u8(2);
-                w.life(*rank, *incarnation)
+                w.life(*rank, *incarnation)?;
+                w.u32(*pid);
+                w.u64(*started);
+                Ok(())
             }
             Self::Address {
                 rank,
@@ -128,6 +141,8 @@ impl ToProcess {
             2 => Ok(Self::Peer {
                 rank: r.u32()?,
                 incarnation: r.u32()?,
+                pid: r.u32()?,
+                started: r.u64()?,
             }),
             3 => Ok(Self::Address {
                 rank: r.u32()?,

@@ -119,7 +119,14 @@ fn start() -> impl Strategy<Value = Start> {
 fn to_process() -> impl Strategy<Value = ToProcess> {
     prop_oneof![
         boot().prop_map(ToProcess::Boot),
-        any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToProcess::Peer { rank, incarnation }),
+        any::<(u32, u32, u32, u64)>().prop_map(|(rank, incarnation, pid, started)| {
+            ToProcess::Peer {
+                rank,
+                incarnation,
+                pid,
+                started,
+            }
+        }),
         (any::<u32>(), any::<u32>(), locator()).prop_map(|(rank, incarnation, locator)| {
             ToProcess::Address {
                 rank,

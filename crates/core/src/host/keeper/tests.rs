@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use mizzen_lane::SharedProducer;
 use mizzen_proto::boot::ToProcess;
-use mizzen_shm::{Fault, ProcessFd, Segment, Socket};
-use std::os::fd::AsFd;
+use mizzen_shm::{Fault, ProcessStamp, Segment, Socket};
+use std::os::fd::{AsFd, OwnedFd};
 
 use super::super::packet::{MAX_PACKET, Packet};
 use super::super::pair::Pair;
@@ -37,13 +37,14 @@ struct Peer {
     child: Child,
     socket: Socket,
     lane: SharedProducer,
-    hello: Vec<crate::memory::Shared>,
+    memory: OwnedFd,
+    hello: [crate::memory::Shared; 2],
 }
 
 impl Kept {
     fn new() -> Self {
         let (agent, theirs) = Socket::pair().unwrap();
-        let keeper = Keeper::new(theirs, Memory::Segments, false).unwrap();
+        let keeper = Keeper::new(theirs, false).unwrap();
         let neighbours = Box::new(Launched(Arc::clone(&keeper)));
         let (memory, host) = (Memory::Segments, "local".into());
         let process = Process::new(id(0), 4, host, memory, neighbours).unwrap();
@@ -54,22 +55,23 @@ impl Kept {
     /// Introduces a peer, which has the keeper's hello and has not said its own.
     fn introduce(&self, rank: u32) -> Peer {
         let child = Command::new("sleep").arg("600").spawn().unwrap();
-        let process_fd = ProcessFd::open(child.id()).unwrap();
+        let ProcessStamp { pid, started } = ProcessStamp::of(child.id());
         let (socket, theirs) = Socket::pair().unwrap();
         let packet = ToProcess::Peer {
             rank,
             incarnation: 0,
+            pid,
+            started,
         };
         let mut bytes = Vec::new();
         packet.encode(&mut bytes).unwrap();
-        let fds = [theirs.as_fd(), process_fd.as_fd()];
-        self.agent.send(&bytes, &fds).unwrap();
+        self.agent.send(&bytes, &[theirs.as_fd()]).unwrap();
         let mut buffer = [0; MAX_PACKET];
         let received = socket.recv(&mut buffer).unwrap();
         let hello = Packet::decode(&buffer[..received.len]);
         assert_eq!(hello, Some(Packet::Hello(id(0))));
         let theirs = Pair::attach(received.fds).unwrap().unwrap();
-        let (pair, shared) = Pair::make(Memory::Segments).unwrap();
+        let (pair, memory) = Pair::make().unwrap();
         let (out, _) = pair.shared_lanes(&theirs.pair).unwrap();
         let watches = Memory::Segments.make("test-watches", WATCH_BYTES).unwrap();
         let bells = Memory::Segments
@@ -80,7 +82,8 @@ impl Kept {
             child,
             socket,
             lane: out.shared_producer(),
-            hello: vec![shared, watches, bells],
+            memory,
+            hello: [watches, bells],
         }
     }
 
@@ -121,14 +124,19 @@ impl Peer {
             .hello
             .iter()
             .filter_map(|shared| shared.segment.as_ref());
-        let fds: Vec<_> = segments.map(|segment| segment.fd()).collect();
+        let segments = segments.map(|segment| segment.fd());
+        let fds: Vec<_> = std::iter::once(self.memory.as_fd())
+            .chain(segments)
+            .collect();
         let hello = Packet::Hello(self.id).encode();
         self.socket.send(&hello, &fds).unwrap();
     }
 
+    /// Kills the process. Its end of the socket, which the test has for it, is closed with it.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+        rustix::net::shutdown(self.socket.as_fd(), rustix::net::Shutdown::Both).unwrap();
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mizzen_proto::boot::{AGENT_FD, Boot, FromProcess, MAX_PACKET, ToProcess};
-use mizzen_shm::{ProcessFd, Socket};
+use mizzen_shm::{ProcessStamp, Socket};
 
 use crate::address::MailboxRef;
 use crate::endpoint::Endpoint;
@@ -67,7 +67,7 @@ pub(super) fn life(rank: u32, incarnation: u32) -> ProcessId {
 /// A member in this OS process.
 pub(super) fn member(id: ProcessId, size: u32) -> (Deck, Contact) {
     let (ours, socket) = Socket::pair().unwrap();
-    let keeper = Keeper::new(ours, Memory::Segments, false).unwrap();
+    let keeper = Keeper::new(ours, false).unwrap();
     let neighbours = Box::new(Launched(Arc::clone(&keeper)));
     let process = Process::new(id, size, "here".into(), Memory::Segments, neighbours).unwrap();
     keeper.start(&process, Vec::new()).unwrap();
@@ -134,12 +134,14 @@ impl Contact {
 pub(super) fn introduce(a: &Contact, b: &Contact) {
     let (one, other) = Socket::pair().unwrap();
     for (member, its, of) in [(a, one, b), (b, other, a)] {
+        let ProcessStamp { pid, started } = ProcessStamp::of(of.pid);
         let packet = ToProcess::Peer {
             rank: of.id.rank.0,
             incarnation: of.id.incarnation.0,
+            pid,
+            started,
         };
-        let process = ProcessFd::open(of.pid).unwrap();
-        member.tell(&packet, &[its.as_fd(), process.as_fd()]);
+        member.tell(&packet, &[its.as_fd()]);
     }
 }
 
