@@ -43,6 +43,19 @@ impl Part {
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
+
+    /// The first `len` bytes, and the others.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer.
+    #[must_use]
+    pub const fn split_at(self, len: usize) -> (Self, Self) {
+        assert!(len <= self.len, "split inside of the part");
+        // Not followed here, so it need not be memory.
+        let rest = Self::new(self.start.wrapping_add(len), self.len - len);
+        (Self::new(self.start, len), rest)
+    }
 }
 
 /// A run of bytes that a body is received into.
@@ -78,6 +91,19 @@ impl PartMut {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The first `len` bytes, and the others.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer.
+    #[must_use]
+    pub const fn split_at(self, len: usize) -> (Self, Self) {
+        assert!(len <= self.len, "split inside of the part");
+        // Not followed here, so it need not be memory.
+        let rest = Self::new(self.start.wrapping_add(len), self.len - len);
+        (Self::new(self.start, len), rest)
     }
 }
 
@@ -338,6 +364,17 @@ mod tests {
         assert_eq!(scatter.remaining(), 1);
         drop(scatter);
         assert_eq!((a, b), ([1, 2, 3], [4, 0]));
+    }
+
+    #[test]
+    fn a_part_that_was_split_is_all_of_it() {
+        let bytes = [1, 2, 3, 4];
+        let (first, rest) = Part::of(&bytes).split_at(1);
+        // SAFETY: `bytes` is readable and unwritten until the end of the test.
+        let mut gather = unsafe { Gather::new(&[rest, first]) };
+        let mut out = Vec::new();
+        gather.copy_to(4, &mut out);
+        assert_eq!(out, [2, 3, 4, 1]);
     }
 
     #[test]

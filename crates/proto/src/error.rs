@@ -167,6 +167,24 @@ pub enum ProtocolError {
         /// The highest seen.
         last: BodyId,
     },
+    /// A part of a body that is empty, not behind the one before, or not inside of the body.
+    #[error("{len} bytes from {from} on of offer {offer}, which are not the next of it")]
+    PullRange {
+        /// The offer.
+        offer: OfferId,
+        /// Where they begin.
+        from: u64,
+        /// How many.
+        len: u32,
+    },
+    /// More parts of bodies asked for than [`PULLS_MAX`](crate::link::PULLS_MAX).
+    #[error("offer {offer} pulled while {limit} parts wait to be sent")]
+    TooManyPulls {
+        /// The offer.
+        offer: OfferId,
+        /// The limit.
+        limit: usize,
+    },
     /// More pushed than the window holds.
     #[error("{len} bytes pushed beyond the window")]
     PushedTooMuch {

@@ -30,6 +30,8 @@ pub enum FrameKind {
     Push = 0x17,
     /// See [`Frame::Returned`](crate::wire::Frame::Returned).
     Returned = 0x18,
+    /// See [`Frame::Pull`](crate::wire::Frame::Pull).
+    Pull = 0x19,
     /// See [`NameFrame::Bind`](crate::wire::NameFrame::Bind).
     Bind = 0x20,
     /// See [`NameFrame::Unbind`](crate::wire::NameFrame::Unbind).
@@ -52,7 +54,7 @@ pub enum FrameKind {
 
 impl FrameKind {
     /// Every kind of this version.
-    pub const ALL: [FrameKind; 22] = [
+    pub const ALL: [FrameKind; 23] = [
         FrameKind::Hello,
         FrameKind::Bye,
         FrameKind::Ping,
@@ -66,6 +68,7 @@ impl FrameKind {
         FrameKind::Gone,
         FrameKind::Push,
         FrameKind::Returned,
+        FrameKind::Pull,
         FrameKind::Bind,
         FrameKind::Unbind,
         FrameKind::Fetch,
@@ -93,6 +96,7 @@ impl FrameKind {
             0x16 => FrameKind::Gone,
             0x17 => FrameKind::Push,
             0x18 => FrameKind::Returned,
+            0x19 => FrameKind::Pull,
             0x20 => FrameKind::Bind,
             0x21 => FrameKind::Unbind,
             0x22 => FrameKind::Fetch,

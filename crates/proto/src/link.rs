@@ -48,9 +48,9 @@ use crate::credit::{Credits, WINDOW};
 use crate::id::{BodyId, MailboxId, OfferId, PingToken, ProcessId};
 use crate::wire::{BODY_MAX, FRAME_MAX, Frame, OFFER_HEADER, POST_HEADER, PUSH_MAX, VERSION};
 use flows::{Due, Flows};
-use offers::{Incoming, Outgoing, pushed_offer};
+use offers::{Incoming, Outgoing, Range, pushed_offer};
 
-pub use limits::{BODIES_MAX, CONTROL_MAX, GONE_MAX, OFFERS_MAX};
+pub use limits::{BODIES_MAX, CONTROL_MAX, GONE_MAX, OFFERS_MAX, PULLS_MAX};
 pub use offers::{AcceptRefused, UnknownBody};
 pub use outcome::{Action, Direction, Outstanding, Plan, Refused};
 
@@ -120,6 +120,7 @@ enum Theirs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Control {
     Accept(OfferId, BodyId),
+    Pull(OfferId, BodyId, Range),
     Decline(OfferId),
     Retract(OfferId),
     /// Whatever is due when its turn comes.
@@ -230,7 +231,23 @@ impl Link {
         Ok(body)
     }
 
-    /// Takes back an [`accept`](Self::accept) that the peer was not told of: the offer waits again.
+    /// The receiver has a place for `len` bytes of the body from `from` on, which is not before the end of what was asked for
+    /// earlier. As [`accept`](Self::accept) otherwise. Once the last byte was asked for, the offer is answered; before that,
+    /// [`decline`](Self::decline) says that no more is wanted.
+    ///
+    /// # Errors
+    /// As for [`accept`](Self::accept).
+    ///
+    /// # Panics
+    /// When the bytes are not inside of the body, were asked for already, or are pushed: our mistake.
+    pub fn pull(&mut self, offer: OfferId, from: u64, len: u32) -> Result<BodyId, AcceptRefused> {
+        let range = Range { from, len };
+        let body = self.incoming.pull(offer, range)?;
+        self.control.push_back(Control::Pull(offer, body, range));
+        Ok(body)
+    }
+
+    /// Takes back an [`accept`](Self::accept) or a [`pull`](Self::pull) that the peer was not told of: the offer waits again.
     ///
     /// # Errors
     /// The peer was told, or there is no such body.
@@ -238,13 +255,15 @@ impl Link {
         if pushed_offer(body).is_some() {
             return self.incoming.withdraw(body);
         }
-        let told = |control: &Control| matches!(control, Control::Accept(_, b) if *b == body);
-        let place = self.control.iter().rposition(told).ok_or(UnknownBody)?;
-        self.control.remove(place);
-        self.incoming.withdraw(body)
+        let untold = |control: &Control| matches!(control, Control::Accept(_, b) | Control::Pull(_, b, _) if *b == body);
+        let place = self.control.iter().rposition(untold).ok_or(UnknownBody)?;
+        match self.control.remove(place) {
+            Some(Control::Pull(_, _, range)) => self.incoming.withdraw_pull(body, range),
+            _ => self.incoming.withdraw(body),
+        }
     }
 
-    /// The body will never be wanted; the offer is forgotten. One that is not waiting is left alone.
+    /// The body, or more of it, will never be wanted; the offer is forgotten. One that is not waiting is left alone.
     pub fn decline(&mut self, offer: OfferId) {
         if self.incoming.decline(offer) {
             self.control.push_back(Control::Decline(offer));
@@ -349,7 +368,7 @@ impl Link {
                 head,
             } => {
                 self.flows.handle_message(to, head)?;
-                self.incoming.handle_offer(offer)?;
+                self.incoming.handle_offer(offer, body_len)?;
                 Ok(Action::Announce {
                     to,
                     stream,
@@ -385,9 +404,29 @@ impl Link {
                 self.outgoing.handle_accept(offer, body)?;
                 Ok(Action::SendBody { offer, body })
             }
+            Frame::Pull {
+                offer,
+                body,
+                from,
+                len,
+            } => {
+                self.outgoing
+                    .handle_pull(offer, body, Range { from, len })?;
+                let len = u64::from(len);
+                Ok(Action::SendPart {
+                    offer,
+                    body,
+                    from,
+                    len,
+                })
+            }
             Frame::Decline { offer } => {
                 self.outgoing.handle_decline(offer)?;
-                Ok(Action::OfferDeclined { offer })
+                Ok(match self.has_ended(offer) {
+                    true => Action::OfferDeclined { offer },
+                    // It ends with what is under way of it.
+                    false => Action::Nothing,
+                })
             }
             Frame::Retract { offer } => self.handle_retract(offer),
             Frame::Credit { to, credits } => {
@@ -411,7 +450,8 @@ impl Link {
         }
     }
 
-    /// The driver is done with a body that [`Action::SendBody`] asked for: returns its offer.
+    /// The driver is done with a body that [`Action::SendBody`] or [`Action::SendPart`] asked for: returns its offer, of which
+    /// [`has_ended`](Self::has_ended) says whether that was all.
     ///
     /// # Errors
     /// No such body is under way.
@@ -494,6 +534,11 @@ impl Link {
         (self.options.frame_max - OFFER_HEADER) as u64
     }
 
+    /// Whether nothing more of an offer of ours is to be sent, or under way.
+    pub fn has_ended(&self, offer: OfferId) -> bool {
+        self.outgoing.has_ended(offer)
+    }
+
     /// Whether the peer said hello and not yet bye.
     pub fn is_open(&self) -> bool {
         self.theirs == Theirs::Open
@@ -541,7 +586,7 @@ impl Link {
                 return Ok(Plan::Push(offer, body));
             }
         }
-        Ok(Plan::Offer(self.outgoing.open()))
+        Ok(Plan::Offer(self.outgoing.open(body_len)))
     }
 
     fn is_eager(&self, head_len: u64, body_len: u64) -> Result<bool, Refused> {
@@ -577,6 +622,12 @@ impl Link {
     fn frame_of(&mut self, control: Control) -> Option<Frame<'static>> {
         Some(match control {
             Control::Accept(offer, body) => Frame::Accept { offer, body },
+            Control::Pull(offer, body, Range { from, len }) => Frame::Pull {
+                offer,
+                body,
+                from,
+                len,
+            },
             Control::Decline(offer) => Frame::Decline { offer },
             Control::Retract(offer) => Frame::Retract { offer },
             Control::Credit(to, credits) => Frame::Credit { to, credits },

@@ -82,7 +82,18 @@ pub enum Frame<'a> {
         /// What to call the body.
         body: BodyId,
     },
-    /// The receiver will never ask for the body of an offer.
+    /// The receiver has a place for some of the body of an offer.
+    Pull {
+        /// The offer.
+        offer: OfferId,
+        /// What to call these bytes.
+        body: BodyId,
+        /// The first of them, from the beginning of the whole body.
+        from: u64,
+        /// How many.
+        len: u32,
+    },
+    /// The receiver will never ask for the body of an offer, or for no more of it.
     Decline {
         /// The offer.
         offer: OfferId,
@@ -159,6 +170,7 @@ impl<'a> Frame<'a> {
                     body: BodyId(body.get()),
                 })
             }
+            FrameKind::Pull => decode_pull(bytes),
             FrameKind::Credit => {
                 let header = exact::<layout::Credit>(kind, bytes)?;
                 zeros(kind, &header.zero)?;
@@ -206,7 +218,7 @@ impl<'a> Frame<'a> {
     /// the field empty here and gather header and pieces itself.
     ///
     /// # Panics
-    /// When the caller offers a body outside 1 to [`BODY_MAX`]: our mistake, not the peer's.
+    /// When the caller offers a body outside 1 to [`BODY_MAX`], or pulls nothing: our mistake, not the peer's.
     pub fn header(&self) -> HeaderBytes {
         let kind = self.kind() as u8;
         match *self {
@@ -267,6 +279,25 @@ impl<'a> Frame<'a> {
                 )
             }
             Frame::Accept { offer, body } => HeaderBytes::two_words(kind, [offer.0, body.0]),
+            Frame::Pull {
+                offer,
+                body,
+                from,
+                len,
+            } => {
+                assert!(len > 0, "pull of nothing");
+                HeaderBytes::new(
+                    layout::Pull {
+                        kind,
+                        zero: [0; 3],
+                        len: len.into(),
+                        offer: offer.0.into(),
+                        body: body.0.into(),
+                        from: from.into(),
+                    }
+                    .as_bytes(),
+                )
+            }
             Frame::Credit { to, credits } => HeaderBytes::new(
                 layout::Credit {
                     kind,
@@ -312,6 +343,7 @@ impl<'a> Frame<'a> {
             Frame::Push { .. } => FrameKind::Push,
             Frame::Returned { .. } => FrameKind::Returned,
             Frame::Accept { .. } => FrameKind::Accept,
+            Frame::Pull { .. } => FrameKind::Pull,
             Frame::Decline { .. } => FrameKind::Decline,
             Frame::Retract { .. } => FrameKind::Retract,
             Frame::Credit { .. } => FrameKind::Credit,
@@ -382,6 +414,27 @@ fn decode_offer(kind: FrameKind, bytes: &[u8]) -> Result<Frame<'_>, ProtocolErro
     })
 }
 
+fn decode_pull(bytes: &[u8]) -> Result<Frame<'_>, ProtocolError> {
+    let kind = FrameKind::Pull;
+    let header = exact::<layout::Pull>(kind, bytes)?;
+    zeros(kind, &header.zero)?;
+    let (offer, from, len) = (
+        OfferId(header.offer.get()),
+        header.from.get(),
+        header.len.get(),
+    );
+    // Where the body ends only the link knows.
+    if len == 0 || from >= BODY_MAX {
+        return Err(ProtocolError::PullRange { offer, from, len });
+    }
+    Ok(Frame::Pull {
+        offer,
+        body: BodyId(header.body.get()),
+        from,
+        len,
+    })
+}
+
 fn one_word(kind: FrameKind, bytes: &[u8]) -> Result<u64, ProtocolError> {
     let header = exact::<layout::OneWord>(kind, bytes)?;
     zeros(kind, &header.zero)?;
@@ -389,7 +442,7 @@ fn one_word(kind: FrameKind, bytes: &[u8]) -> Result<u64, ProtocolError> {
 }
 
 /// The version of `docs/wire.md` that this crate speaks (docs/wire.md §9.1).
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// The header of a [`Frame::Post`].
 pub const POST_HEADER: usize = size_of::<layout::Post>();

@@ -5,7 +5,7 @@ use mizzen_proto::id::{
     BodyId, Incarnation, MailboxId, OfferId, PingToken, ProcessId, Rank, StreamId,
 };
 use mizzen_proto::link::{
-    Action, BODIES_MAX, Direction, GONE_MAX, Link, LinkOptions, OFFERS_MAX, Plan,
+    Action, BODIES_MAX, Direction, GONE_MAX, Link, LinkOptions, OFFERS_MAX, PULLS_MAX, Plan,
 };
 use mizzen_proto::wire::{BODY_MAX, Frame, PUSH_MAX, VERSION};
 
@@ -21,7 +21,7 @@ const STEPS: usize = 256;
 const BURSTS: usize = 3 * 2048;
 
 /// Our offers, the peer's, and the peer's bodies that we asked for or that came unasked: each has its limit.
-const OFFERS_BOUND: usize = 2 * OFFERS_MAX + BODIES_MAX;
+const OFFERS_BOUND: usize = 2 * OFFERS_MAX + 2 * BODIES_MAX;
 /// Mailboxes of ours, those of the peer that we post to, and those that we know to be gone.
 const MAILBOXES_BOUND: usize = 2 * MAILBOXES as usize + GONE_MAX;
 
@@ -45,7 +45,7 @@ pub fn run(data: &[u8]) {
     }
     let open = engine.link.handle_lost();
     let bodies = open.sending.len() + open.receiving.len();
-    assert!(open.offered.len() + open.announced.len() + bodies <= OFFERS_BOUND);
+    assert!(open.offered.len() + open.announced.len() + bodies <= OFFERS_BOUND + PULLS_MAX);
 }
 
 struct Engine {
@@ -53,6 +53,11 @@ struct Engine {
     /// The peer's offers that wait in mailboxes: number, length of the body, whether it comes unasked.
     waiting: Vec<(OfferId, u64, bool)>,
     receiving: Vec<(BodyId, u64)>,
+    /// The peer's offers that are read in parts: number, where the next part begins, length of the body.
+    pulled: Vec<(OfferId, u64, u64)>,
+    parts: Vec<BodyId>,
+    /// Our offers that the peer reads in parts.
+    pulled_by_peer: Vec<OfferId>,
     offered: Vec<OfferId>,
     sending: Vec<BodyId>,
     /// Messages in our mailboxes.
@@ -72,6 +77,9 @@ impl Engine {
             link,
             waiting: Vec::new(),
             receiving: Vec::new(),
+            pulled: Vec::new(),
+            parts: Vec::new(),
+            pulled_by_peer: Vec::new(),
             offered: Vec::new(),
             sending: Vec::new(),
             held: Vec::new(),
@@ -90,7 +98,7 @@ impl Engine {
 
     /// Whether the link lives.
     fn step(&mut self, tape: &mut Tape<'_>) -> bool {
-        match tape.byte() % 24 {
+        match tape.byte() % 25 {
             0 => match Frame::decode(tape.bytes()) {
                 Ok(frame) => return self.handle(frame),
                 Err(_) => return false,
@@ -117,9 +125,12 @@ impl Engine {
                 if let Some(offer) = pick(&mut self.offered, tape) {
                     self.link.retract(offer);
                     self.offered.push(offer);
+                } else if let Some(offer) = self.pulled_by_peer.last() {
+                    self.link.retract(*offer);
                 }
             }
             10 => self.accept(usize::from(tape.byte())),
+            24 => self.pull(tape),
             11 => {
                 if let Some((body, len)) = pick(&mut self.receiving, tape) {
                     match self.link.withdraw(body) {
@@ -147,7 +158,8 @@ impl Engine {
             18 => {
                 if let Some(body) = pick(&mut self.sending, tape) {
                     let sent = self.link.handle_body_sent(body);
-                    assert!(sent.is_ok());
+                    let ended = sent.map(|offer| self.link.has_ended(offer));
+                    assert!(ended.is_ok());
                     assert!(self.link.handle_body_sent(body).is_err());
                 }
             }
@@ -157,6 +169,8 @@ impl Engine {
                     if Link::is_pushed(body) {
                         self.link.taken(len);
                     }
+                } else if let Some(body) = pick(&mut self.parts, tape) {
+                    assert!(self.link.handle_body_received(body).is_ok());
                 }
             }
             20 => {
@@ -171,7 +185,8 @@ impl Engine {
                 let known = self.link.waiting(body);
                 assert!(known.is_none_or(|offer| self.waiting.iter().any(|one| one.0 == offer)));
                 let unknown = BodyId(tape.number());
-                if !self.receiving.iter().any(|(body, _)| *body == unknown) {
+                let is_part = self.parts.contains(&unknown);
+                if !is_part && !self.receiving.iter().any(|(body, _)| *body == unknown) {
                     assert!(self.link.handle_body_received(unknown).is_err());
                 }
             }
@@ -236,6 +251,12 @@ impl Engine {
             11 => Frame::Pong {
                 token: PingToken(body_len),
             },
+            12 => Frame::Pull {
+                offer: answered,
+                body: BodyId(self.last_body.wrapping_add(tape.number()).wrapping_add(1)),
+                from: tape.number(),
+                len: (body_len as u32).max(1),
+            },
             _ => Frame::Gone { mailbox: to },
         };
         if kind & 0x7f == 8 {
@@ -277,12 +298,32 @@ impl Engine {
                 self.sending.push(body);
                 self.last_body = body.0;
             }
+            Action::SendPart {
+                offer,
+                body,
+                from,
+                len,
+            } => {
+                assert!(len > 0 && from + len <= BODY_MAX);
+                if let Some(known) = self.offered.iter().position(|one| *one == offer) {
+                    self.pulled_by_peer.push(self.offered.swap_remove(known));
+                }
+                assert!(self.pulled_by_peer.contains(&offer), "an offer of ours");
+                assert!(!self.link.has_ended(offer));
+                self.sending.push(body);
+                self.last_body = body.0;
+            }
             Action::OfferDeclined { offer } => {
                 let known = self.offered.iter().position(|one| *one == offer);
-                self.offered.swap_remove(known.expect("an offer of ours"));
+                match known {
+                    Some(known) => drop(self.offered.swap_remove(known)),
+                    None => assert!(self.pulled_by_peer.contains(&offer), "an offer of ours"),
+                }
+                assert!(self.link.has_ended(offer));
             }
             Action::Retracted { offer } => {
                 self.waiting.retain(|(other, _, _)| *other != offer);
+                self.pulled.retain(|(other, _, _)| *other != offer);
             }
             _ => (),
         }
@@ -314,6 +355,38 @@ impl Engine {
             Plan::Eager => (),
             Plan::Offer(offer) => self.offered.push(offer),
             Plan::Push(_, body) => self.sending.push(body),
+        }
+    }
+
+    /// Asks for some of a body that was not asked for whole.
+    fn pull(&mut self, tape: &mut Tape<'_>) {
+        let (offer, at, len) = match self.pulled.pop() {
+            Some(pulled) => pulled,
+            None => match pick(&mut self.waiting, tape) {
+                Some((offer, len, false)) => (offer, 0, len),
+                Some(pushed) => return self.waiting.push(pushed),
+                None => return,
+            },
+        };
+        let from = at + tape.number() % (len - at);
+        let count = (len - from).min(tape.number().clamp(1, u64::from(u32::MAX)));
+        match self.link.pull(offer, from, count as u32) {
+            Ok(body) if tape.byte() == 0 => {
+                let withdrawn = self.link.withdraw(body);
+                assert_eq!(withdrawn, Ok(offer));
+                self.pulled.push((offer, from, len));
+            }
+            Ok(body) if tape.byte() == 0 && from + count < len => {
+                self.parts.push(body);
+                self.link.decline(offer);
+            }
+            Ok(body) => {
+                self.parts.push(body);
+                if from + count < len {
+                    self.pulled.push((offer, from + count, len));
+                }
+            }
+            Err(_) => (),
         }
     }
 

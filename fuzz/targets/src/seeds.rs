@@ -47,6 +47,12 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
         },
         Frame::Returned { bytes: 100_000 },
         Frame::Accept { offer, body },
+        Frame::Pull {
+            offer,
+            body,
+            from: 4096,
+            len: 4096,
+        },
         Frame::Decline { offer },
         Frame::Retract { offer },
         Frame::Credit {

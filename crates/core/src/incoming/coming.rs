@@ -2,10 +2,11 @@
 //!
 //! One from another host: the first pieces came with the announcement. The others lie in the body, which is asked for once: by
 //! `finish`, straight into the memory of the cheaper pieces; or by the first piece of it that is wanted at once, into our own
-//! memory.
+//! memory, unless it is longer than what may be unread.
 //!
-//! A long one on the same host is copied as it comes. If it is longer than what may be unread, its sender waits for what is read
-//! to be let go: so cheaper pieces are filled before later ones are unpacked, and nothing can be unpacked twice.
+//! A long one on the same host is copied as it comes. If it is longer than what may be unread, from this host or from another, its
+//! sender waits for what is read to be let go: so cheaper pieces are filled before later ones are unpacked, and nothing can be
+//! unpacked twice.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +14,16 @@ use zerocopy::IntoBytes;
 
 use super::unpack::Incoming;
 use crate::error::UnpackError;
+use crate::link::ALLOWANCE;
 use crate::memory::{Block, Holding, Purpose};
-use crate::message::{Flags, Payload, Streaming};
+use crate::message::{Flags, Offered, Payload, Streaming};
 use crate::plain::Plain;
 use crate::wait::Until;
 
 /// Bytes of values that are copied before more memory is written.
 const STEP: usize = 1 << 20;
+/// Bytes of a long message that may be skipped by receiving them. More of them are not asked for, at the price of asking more often.
+const SKIPPED_MAX: usize = 1 << 20;
 /// How long to wait for a block of our own arena for a lent piece: the reader may hold all of it, and then nobody else
 /// gives any back.
 const LENT_PATIENCE: Duration = Duration::from_secs(10);
@@ -35,8 +39,20 @@ impl<'m> Incoming<'m> {
         Ok(())
     }
 
+    /// From now on a long body of another host is read in its order, and comes as it is read. Others stay as they are.
+    fn read_in_order(&mut self) {
+        let is_long = |offered: &dyn Offered| offered.len() > ALLOWANCE;
+        if matches!(&self.payload, Payload::Offered(offered) if is_long(&**offered)) {
+            let none = Payload::Owned(Vec::new());
+            if let Payload::Offered(offered) = core::mem::replace(&mut self.payload, none) {
+                self.payload = Payload::Stream(offered.into_stream());
+            }
+        }
+    }
+
     #[cold]
     fn copy_coming(&mut self, at: usize, target: &mut [u8]) -> Result<(), UnpackError> {
+        self.read_in_order();
         match &mut self.payload {
             Payload::Stream(stream) => {
                 if !stream.holds_all() {
@@ -63,6 +79,9 @@ impl<'m> Incoming<'m> {
         values
             .try_reserve_exact(count)
             .map_err(|_| UnpackError::Memory { bytes })?;
+        if at + bytes > self.payload.here() {
+            self.read_in_order();
+        }
         let step = match self.payload {
             Payload::Stream(_) => (STEP / size_of::<T>()).max(1),
             _ => count,
@@ -92,6 +111,7 @@ impl<'m> Incoming<'m> {
     pub(super) fn detach_payload(&mut self) -> Result<Payload, UnpackError> {
         let len = self.payload.len();
         let at = self.data_at().min(len);
+        self.read_in_order();
         match &mut self.payload {
             Payload::Stream(stream) if !stream.holds_all() => {
                 let mut bytes = zeroed(len)?;
@@ -114,6 +134,7 @@ impl<'m> Incoming<'m> {
         if at + len <= self.payload.here() {
             return Ok(());
         }
+        self.read_in_order();
         match &mut self.payload {
             Payload::Stream(stream) if stream.holds_all() => stream.arrive(at + len),
             // It comes while it is copied.
@@ -128,7 +149,11 @@ impl<'m> Incoming<'m> {
             Payload::Offered(offered)
                 if offered.head().is_empty() && !self.flags.has(Flags::SINGLE) =>
             {
-                self.receive_all()
+                self.read_in_order();
+                match &self.payload {
+                    Payload::Stream(_) => Ok(()),
+                    _ => self.receive_all(),
+                }
             }
             _ => Ok(()),
         }
@@ -154,7 +179,7 @@ impl<'m> Incoming<'m> {
             return self.take_lent(at).ok_or(UnpackError::NotLent);
         }
         let mut block = self.block(len)?;
-        self.payload.copy_out(at, block.as_mut_bytes());
+        self.copy(at, block.as_mut_bytes())?;
         Ok(self.loan(block))
     }
 
@@ -175,6 +200,10 @@ impl<'m> Incoming<'m> {
             return Ok(());
         }
         let Some(mut skipped) = self.skipped(&wanted)? else {
+            self.read_in_order();
+            if let Payload::Stream(stream) = &mut self.payload {
+                return fill(&mut **stream, wanted);
+            }
             self.receive_all()?;
             for (at, target) in wanted {
                 self.payload.copy_out(at, target);
@@ -227,6 +256,10 @@ impl<'m> Incoming<'m> {
         if is_odd || wanted.len() * 2 + 1 > offered.max_parts() {
             return Ok(None);
         }
+        let filled: usize = wanted.iter().map(|(_, target)| target.len()).sum();
+        if offered.len() > ALLOWANCE && offered.len() - here - filled > SKIPPED_MAX {
+            return Ok(None);
+        }
         let mut skipped = Vec::with_capacity(wanted.len() + 1);
         let mut reached = here;
         for (at, target) in wanted {
@@ -235,6 +268,12 @@ impl<'m> Incoming<'m> {
         }
         skipped.push(zeroed(offered.len() - reached)?);
         Ok(Some(skipped))
+    }
+
+    /// The pieces that [`skipped`](Self::skipped) found no way for, of a message that is read in its order.
+    pub(super) fn stream_odd(&mut self) -> bool {
+        self.read_in_order();
+        matches!(self.payload, Payload::Stream(_))
     }
 
     /// Receives the body into memory of our own, and lent pieces of it into our arena.

@@ -146,6 +146,13 @@ fn start_body<'m>(incoming: &mut Incoming<'m>) -> Result<Rest<'m>, UnpackError> 
         return Ok(Rest::Nothing);
     }
     let skipped = incoming.skipped(&pieces)?;
+    if skipped.is_none() && incoming.stream_odd() {
+        return Ok(Rest::Stream {
+            pieces,
+            next: 0,
+            filled: 0,
+        });
+    }
     let (from, len) = (incoming.payload.here(), incoming.payload.len());
     let Payload::Offered(offered) = &mut incoming.payload else {
         return Ok(Rest::Nothing);

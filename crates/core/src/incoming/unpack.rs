@@ -237,8 +237,8 @@ impl<'m> Incoming<'m> {
     ///
     /// # Errors
     ///
-    /// [`UnpackError::Spent`] if pieces were unpacked, and the message came from a process of this host and is longer than what
-    /// that may have unread here (64 MiB).
+    /// [`UnpackError::Spent`] if pieces were unpacked, and the message is longer than what its sender may have unread here
+    /// (64 MiB).
     pub fn reset(&mut self) -> Result<(), Error> {
         self.check_unspent()?;
         Ok(self.read_table()?)

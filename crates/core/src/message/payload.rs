@@ -10,7 +10,7 @@ use mizzen_proto::id::OfferId;
 use crate::error::UnpackError;
 use crate::memory::Loan;
 
-/// A long message through memory, of which chunks come one after the other.
+/// A long message of which chunks come one after the other.
 pub(crate) trait Streaming: core::fmt::Debug + Send {
     /// Length of the whole message.
     fn len(&self) -> usize;
@@ -74,6 +74,9 @@ pub(crate) trait Offered: core::fmt::Debug + Send {
     /// Nobody wants the body any more: when this returns, nobody writes the parts.
     fn stop_receiving(&mut self);
 
+    /// The same message, read from its beginning to its end, through little memory.
+    fn into_stream(self: Box<Self>) -> Box<dyn Streaming>;
+
     /// Whether it is this offer of the link at this address in memory.
     fn is(&self, link: usize, offer: OfferId) -> bool;
 }
@@ -89,7 +92,7 @@ pub(crate) enum Payload {
     Owned(Vec<u8>),
     /// In a block of the sender's arena.
     Block(Loan),
-    /// In chunks of the sender's arena, which come one after the other.
+    /// In chunks of the sender's arena, or from another host, which come one after the other.
     Stream(Box<dyn Streaming>),
     /// The head of a message from another host; the body comes when it is asked for.
     Offered(Box<dyn Offered>),

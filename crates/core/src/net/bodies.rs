@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use mizzen_driver::{Driver, Part, PartMut, Refused};
+use mizzen_driver::{Driver, Gather, Part, PartMut, Refused};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId};
 use mizzen_proto::link::{AcceptRefused, Link};
 
@@ -27,8 +27,12 @@ pub(super) struct Bodies {
     /// Our offers that have not ended.
     offers: BTreeMap<OfferId, Lending>,
     /// Bodies that the peer asked for and the driver was not yet given.
-    asked: VecDeque<(OfferId, BodyId)>,
-    /// Bodies that threads of ours wait for and the peer was not yet asked for.
+    asked: VecDeque<Ask>,
+    /// Bodies that were made of more parts than the driver takes, until they have gone.
+    joined: BTreeMap<BodyId, Vec<u8>>,
+    /// How long the parts are that are being sent of bodies that are asked for in parts.
+    sending: BTreeMap<BodyId, usize>,
+    /// Bodies that threads of ours wait for and the peer was not yet asked for, or for some of it.
     pub(super) wanted: VecDeque<Wanted>,
     receiving: BTreeMap<BodyId, Receiving>,
     /// Pushed bodies that nobody has a place for yet.
@@ -40,6 +44,8 @@ pub(super) struct Bodies {
 /// A body that the driver has a place for.
 struct Receiving {
     end: Arc<End>,
+    /// How long it is, if it is a part of what a [`Wanted`] waits for.
+    part: Option<usize>,
     /// Its length, if it was pushed: then the peer may push as much again.
     pushed: Option<usize>,
 }
@@ -49,15 +55,54 @@ pub(super) struct Lending {
     pub(super) parts: Vec<Part>,
     pub(super) end: Arc<End>,
     /// Who owns the memory, if not a thread that waits.
-    pub(super) owner: Option<Owned>,
+    owner: Option<Owned>,
+    /// How much of it the peer has asked for, if it does so in parts.
+    reached: usize,
+    /// The driver could not send one of them.
+    has_failed: bool,
 }
 
-/// A body that a thread of ours waits for.
+/// Bytes of a body that a thread of ours waits for.
 pub(super) struct Wanted {
-    pub(super) offer: OfferId,
-    pub(super) parts: Vec<PartMut>,
-    pub(super) end: Arc<End>,
+    offer: OfferId,
+    asking: Asking,
+    /// Where they go, as far as the peer was not asked for them.
+    parts: VecDeque<PartMut>,
+    end: Arc<End>,
+    /// If nobody waits who owns the memory: not touched while the driver has it.
+    _memory: Option<Arc<dyn Send + Sync>>,
 }
+
+/// How a body is asked for.
+enum Asking {
+    Whole,
+    Parts {
+        /// Where in the body the next part begins.
+        from: usize,
+        under_way: usize,
+        /// No more is asked for: how it ends with what is under way.
+        over: Option<Outcome>,
+    },
+}
+
+/// What the peer asked for.
+#[derive(Clone, Copy)]
+struct Ask {
+    offer: OfferId,
+    body: BodyId,
+    /// If not all of it: from where, and how many bytes.
+    range: Option<(usize, usize)>,
+}
+
+/// The longest body that is asked for whole. Longer ones come in parts, so that either side knows how far they are, and neither
+/// has more of them in hand than that.
+pub(super) const WHOLE_MAX: usize = 8 << 20;
+
+/// The length of a part: long enough that asking for it costs little.
+const PART: usize = 4 << 20;
+
+/// How many parts of one body are asked for before the first of them is here: what a fast network holds on its way.
+const PARTS_AHEAD: usize = 4;
 
 /// A body in memory of its own.
 pub(super) struct Owned {
@@ -74,12 +119,104 @@ impl Owned {
 }
 
 impl Lending {
+    /// A body in memory of somebody who waits for `end`.
+    pub(super) fn of(parts: Vec<Part>, end: Arc<End>) -> Self {
+        Self {
+            parts,
+            end,
+            owner: None,
+            reached: 0,
+            has_failed: false,
+        }
+    }
+
     /// A body that needs nobody to wait for it.
     pub(super) fn owned(owned: Owned) -> Self {
         Self {
-            parts: vec![Part::of(&owned.bytes)],
-            end: Arc::default(),
             owner: Some(owned),
+            ..Self::of(Vec::new(), Arc::default())
+        }
+        .with_own_parts()
+    }
+
+    fn with_own_parts(mut self) -> Self {
+        let owner = self.owner.iter();
+        self.parts = owner.map(|owned| Part::of(&owned.bytes)).collect();
+        self
+    }
+
+    /// Whether the driver has none of it yet.
+    fn is_untouched(&self) -> bool {
+        !self.parts.is_empty() && self.reached == 0
+    }
+}
+
+impl Wanted {
+    /// All of the body of an offer, into memory of somebody who waits for `end`.
+    pub(super) fn whole(offer: OfferId, parts: Vec<PartMut>, end: Arc<End>) -> Self {
+        let len = parts.iter().map(PartMut::len).sum::<usize>();
+        let asking = match len {
+            0..=WHOLE_MAX => Asking::Whole,
+            _ => Asking::from(0),
+        };
+        Self {
+            offer,
+            asking,
+            parts: not_empty(parts),
+            end,
+            _memory: None,
+        }
+    }
+
+    /// Some of it, from `from` on; `memory` holds the parts, if nobody waits who does.
+    pub(super) fn some(
+        offer: OfferId,
+        from: usize,
+        parts: Vec<PartMut>,
+        end: Arc<End>,
+        memory: Option<Arc<dyn Send + Sync>>,
+    ) -> Self {
+        Self {
+            offer,
+            asking: Asking::from(from),
+            parts: not_empty(parts),
+            end,
+            _memory: memory,
+        }
+    }
+
+    fn under_way(&self) -> usize {
+        match self.asking {
+            Asking::Whole => 0,
+            Asking::Parts { under_way, .. } => under_way,
+        }
+    }
+
+    /// Asks for no more.
+    fn stop(&mut self, how: Outcome) {
+        if let Asking::Parts { over, .. } = &mut self.asking {
+            over.get_or_insert(how);
+        }
+        self.parts.clear();
+    }
+
+    /// How it ended, if it did.
+    fn outcome(&self) -> Option<Outcome> {
+        match self.asking {
+            Asking::Parts {
+                under_way: 0, over, ..
+            } => over.or_else(|| self.parts.is_empty().then_some(Outcome::Done)),
+            _ => None,
+        }
+    }
+}
+
+impl Asking {
+    fn from(from: usize) -> Self {
+        Self::Parts {
+            from,
+            under_way: 0,
+            over: None,
         }
     }
 }
@@ -93,7 +230,14 @@ impl Bodies {
     }
 
     pub(super) fn ask(&mut self, offer: OfferId, body: BodyId) {
-        self.asked.push_back((offer, body));
+        let range = None;
+        self.asked.push_back(Ask { offer, body, range });
+    }
+
+    /// The peer asks for some of a body; the protocol has seen that it is inside.
+    pub(super) fn ask_part(&mut self, offer: OfferId, body: BodyId, from: u64, len: u64) {
+        let range = Some((from as usize, len as usize));
+        self.asked.push_back(Ask { offer, body, range });
     }
 
     pub(super) fn has_asked(&self) -> bool {
@@ -109,11 +253,53 @@ impl Bodies {
         self.wanted.iter().any(|wanted| wanted.offer == offer)
     }
 
-    /// Takes back a body that nobody was asked for yet. `false`: the driver has its place, or it has ended.
+    /// Takes back a body that nobody was asked for yet, or the rest of one. `false`: the driver has a place of it, or it has
+    /// ended.
     pub(super) fn take_wanted(&mut self, end: &Arc<End>) -> bool {
-        let before = self.wanted.len();
-        self.wanted.retain(|wanted| !Arc::ptr_eq(&wanted.end, end));
-        self.wanted.len() < before
+        let Some(at) = self.place_of(end) else {
+            return false;
+        };
+        self.wanted[at].stop(Outcome::Declined);
+        if self.wanted[at].under_way() > 0 {
+            return false;
+        }
+        self.wanted.remove(at);
+        true
+    }
+
+    fn place_of(&self, end: &Arc<End>) -> Option<usize> {
+        self.wanted
+            .iter()
+            .position(|wanted| Arc::ptr_eq(&wanted.end, end))
+    }
+
+    /// The driver is done with a body of ours. `is_last`: its offer has ended with it.
+    pub(super) fn end_sent(
+        &mut self,
+        offer: OfferId,
+        body: BodyId,
+        outcome: Outcome,
+        is_last: bool,
+    ) {
+        self.joined.remove(&body);
+        let part = self.sending.remove(&body);
+        let Some(lending) = self.offers.get_mut(&offer) else {
+            return;
+        };
+        if let Some(len) = part {
+            lending.end.moved(len);
+            lending.has_failed |= outcome != Outcome::Done;
+        }
+        if !is_last {
+            return;
+        }
+        let len = lending.parts.iter().map(Part::len).sum::<usize>();
+        let outcome = match part {
+            Some(_) if lending.has_failed => Outcome::Lost,
+            Some(_) if lending.reached < len => Outcome::Declined,
+            _ => outcome,
+        };
+        self.end_offer(offer, outcome);
     }
 
     pub(super) fn end_offer(&mut self, offer: OfferId, outcome: Outcome) {
@@ -140,7 +326,7 @@ impl Bodies {
     /// Whether the driver does not have the memory of an offer yet, and it can still be another's.
     pub(super) fn is_ours(&self, offer: OfferId) -> bool {
         let lending = self.offers.get(&offer);
-        lending.is_some_and(|lending| !lending.parts.is_empty() && lending.owner.is_none())
+        lending.is_some_and(|lending| lending.is_untouched() && lending.owner.is_none())
     }
 
     /// Puts a copy in the place of memory that was lent for an offer, which is its owner's again. `false`: too late, the driver
@@ -168,12 +354,29 @@ impl Bodies {
 
     /// A body that was being received has ended. Returns how many pushed bytes were taken by that.
     pub(super) fn end_body(&mut self, body: BodyId, outcome: Outcome) -> Option<usize> {
-        match self.receiving.remove(&body) {
-            Some(receiving) => {
-                receiving.end.set(outcome);
-                receiving.pushed
-            }
-            None => self.pushed.end_body(body, outcome),
+        let Some(receiving) = self.receiving.remove(&body) else {
+            return self.pushed.end_body(body, outcome);
+        };
+        match receiving.part {
+            Some(len) => self.end_part(&receiving.end, len, outcome),
+            None => receiving.end.set(outcome),
+        }
+        receiving.pushed
+    }
+
+    fn end_part(&mut self, end: &Arc<End>, len: usize, outcome: Outcome) {
+        let Some(at) = self.place_of(end) else { return };
+        let wanted = &mut self.wanted[at];
+        if let Asking::Parts { under_way, .. } = &mut wanted.asking {
+            *under_way -= 1;
+        }
+        match outcome {
+            Outcome::Done => end.moved(len),
+            failed => wanted.stop(failed),
+        }
+        if let Some(outcome) = wanted.outcome() {
+            self.wanted.remove(at);
+            end.set(outcome);
         }
     }
 
@@ -198,65 +401,222 @@ impl Bodies {
         driver: &mut dyn Driver,
     ) -> bool {
         let mut ended = false;
-        for wanted in core::mem::take(&mut self.wanted) {
-            let body = match link.accept(wanted.offer) {
-                Ok(body) => body,
-                // When a body has come there is room again, and the link is served again.
-                Err(AcceptRefused::Busy) => {
-                    self.wanted.push_back(wanted);
-                    continue;
+        for mut wanted in core::mem::take(&mut self.wanted) {
+            let is_over = match wanted.asking {
+                Asking::Whole => self.place_whole(peer, link, announced, driver, &mut wanted),
+                Asking::Parts { .. } => {
+                    self.place_parts(peer, link, announced, driver, &mut wanted);
+                    match wanted.outcome() {
+                        Some(outcome) => {
+                            wanted.end.set(outcome);
+                            ended = true;
+                            continue;
+                        }
+                        None => Placed::Later,
+                    }
                 }
-                Err(AcceptRefused::NotOpen) => {
+            };
+            match is_over {
+                Placed::Now => (),
+                Placed::Later => self.wanted.push_back(wanted),
+                Placed::Never => {
                     wanted.end.set(Outcome::Retracted);
                     ended = true;
-                    continue;
                 }
-            };
-            // SAFETY: `NetOffered::start` was given parts of memory that is borrowed mutably, disjoint and initialised, until
-            // `end` is set or the link cut: `receive` does not return before, and an operation does not end. `end` of a body that is received is set only when the
-            // driver reported its end, and under the port, which our caller holds.
-            let placed = unsafe {
-                driver.recv_body(
-                    driver_id(peer),
-                    mizzen_driver::BodyId(body.0),
-                    &wanted.parts,
-                )
-            };
-            if placed.is_ok() {
-                announced.remove(&wanted.offer);
-                let (end, pushed) = (wanted.end, self.pushed.remove(wanted.offer));
-                self.receiving.insert(body, Receiving { end, pushed });
-            } else {
-                // No room, or the loss of the link is about to be reported.
-                let _ = link.withdraw(body);
-                self.wanted.push_back(wanted);
             }
         }
         ended
     }
 
-    /// Takes out what the driver is to send.
-    pub(super) fn take_asked(&mut self) -> Asked {
-        let asked = core::mem::take(&mut self.asked).into_iter();
-        let with_parts = asked.filter_map(|(offer, body)| {
-            let lending = self.offers.get_mut(&offer)?;
-            Some((offer, body, core::mem::take(&mut lending.parts)))
-        });
-        Asked(with_parts.collect())
+    fn place_whole(
+        &mut self,
+        peer: ProcessId,
+        link: &mut Link,
+        announced: &mut BTreeMap<OfferId, MailboxId>,
+        driver: &mut dyn Driver,
+        wanted: &mut Wanted,
+    ) -> Placed {
+        let body = match link.accept(wanted.offer) {
+            Ok(body) => body,
+            // When a body has come there is room again, and the link is served again.
+            Err(AcceptRefused::Busy) => return Placed::Later,
+            Err(AcceptRefused::NotOpen) => return Placed::Never,
+        };
+        if !place(peer, driver, body, wanted.parts.make_contiguous()) {
+            // No room, or the loss of the link is about to be reported.
+            let _ = link.withdraw(body);
+            return Placed::Later;
+        }
+        announced.remove(&wanted.offer);
+        let receiving = Receiving {
+            end: Arc::clone(&wanted.end),
+            part: None,
+            pushed: self.pushed.remove(wanted.offer),
+        };
+        self.receiving.insert(body, receiving);
+        Placed::Now
+    }
+
+    /// Asks for the next parts of a body, as many as may be under way.
+    fn place_parts(
+        &mut self,
+        peer: ProcessId,
+        link: &mut Link,
+        announced: &mut BTreeMap<OfferId, MailboxId>,
+        driver: &mut dyn Driver,
+        wanted: &mut Wanted,
+    ) {
+        let max_parts = driver.caps().max_parts;
+        while let Asking::Parts {
+            from, under_way, ..
+        } = &mut wanted.asking
+        {
+            if wanted.parts.is_empty() || *under_way >= PARTS_AHEAD {
+                return;
+            }
+            let (parts, len) = front_of(&wanted.parts, PART, max_parts);
+            let body = match link.pull(wanted.offer, *from as u64, len as u32) {
+                Ok(body) => body,
+                Err(AcceptRefused::Busy) => return,
+                Err(AcceptRefused::NotOpen) => return wanted.stop(Outcome::Retracted),
+            };
+            if !place(peer, driver, body, &parts) {
+                let _ = link.withdraw(body);
+                return;
+            }
+            announced.remove(&wanted.offer);
+            *from += len;
+            *under_way += 1;
+            take_front(&mut wanted.parts, len);
+            let receiving = Receiving {
+                end: Arc::clone(&wanted.end),
+                part: Some(len),
+                pushed: None,
+            };
+            self.receiving.insert(body, receiving);
+        }
+    }
+
+    /// Takes out what the driver is to send, in at most `max_parts` parts each.
+    pub(super) fn take_asked(&mut self, max_parts: usize) -> Asked {
+        let mut taken = Vec::with_capacity(self.asked.len());
+        for ask in core::mem::take(&mut self.asked) {
+            let Some(lending) = self.offers.get_mut(&ask.offer) else {
+                continue;
+            };
+            let mut parts = match ask.range {
+                None => core::mem::take(&mut lending.parts),
+                Some((from, len)) => {
+                    lending.reached = lending.reached.max(from + len);
+                    self.sending.insert(ask.body, len);
+                    slice(&lending.parts, from, len)
+                }
+            };
+            if let Some(joined) = self.joined.get(&ask.body) {
+                parts = vec![Part::of(joined)];
+            } else if parts.len() > max_parts {
+                let joined = join(&parts);
+                parts = vec![Part::of(&joined)];
+                self.joined.insert(ask.body, joined);
+            }
+            taken.push((ask, parts));
+        }
+        Asked(taken)
     }
 
     pub(super) fn put_back(&mut self, refused: Asked) {
-        for (offer, body, parts) in refused.0.into_iter().rev() {
-            if let Some(lending) = self.offers.get_mut(&offer) {
-                lending.parts = parts;
-                self.asked.push_front((offer, body));
+        for (ask, parts) in refused.0.into_iter().rev() {
+            if let Some(lending) = self.offers.get_mut(&ask.offer) {
+                if ask.range.is_none() {
+                    lending.parts = parts;
+                }
+                self.asked.push_front(ask);
             }
         }
     }
 }
 
+/// Whether a body has a place.
+enum Placed {
+    Now,
+    Later,
+    Never,
+}
+
+/// Gives the driver the place of a body. `false`: it has no room.
+fn place(peer: ProcessId, driver: &mut dyn Driver, body: BodyId, parts: &[PartMut]) -> bool {
+    let (from, name) = (driver_id(peer), mizzen_driver::BodyId(body.0));
+    // SAFETY: a `Wanted` was given parts of memory that is borrowed mutably, disjoint and initialised, until `end` is set or
+    // the link cut: `receive` does not return before, and an operation does not end; or of memory that it holds itself, and
+    // that nobody looks at before. `end` is set only when the driver reported the end of every part that it has, and
+    // under the port, which our caller holds.
+    unsafe { driver.recv_body(from, name, parts) }.is_ok()
+}
+
+/// Nothing is asked for where there is nothing to fill.
+fn not_empty(parts: Vec<PartMut>) -> VecDeque<PartMut> {
+    let parts = parts.into_iter();
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+/// The first bytes of some parts, at most `most` of them and in at most `max_parts` parts, and how many.
+fn front_of(parts: &VecDeque<PartMut>, most: usize, max_parts: usize) -> (Vec<PartMut>, usize) {
+    let (mut front, mut len) = (Vec::new(), 0);
+    for part in parts {
+        if len == most || front.len() == max_parts {
+            break;
+        }
+        let (first, _) = part.split_at(part.len().min(most - len));
+        len += first.len();
+        front.push(first);
+    }
+    (front, len)
+}
+
+/// Drops the first `len` bytes of some parts.
+fn take_front(parts: &mut VecDeque<PartMut>, mut len: usize) {
+    while let Some(part) = parts.pop_front() {
+        let (first, rest) = part.split_at(part.len().min(len));
+        len -= first.len();
+        if !rest.is_empty() {
+            parts.push_front(rest);
+        }
+        if len == 0 {
+            return;
+        }
+    }
+}
+
+/// `len` bytes of some parts, from `from` on.
+fn slice(parts: &[Part], mut from: usize, mut len: usize) -> Vec<Part> {
+    let mut inside = Vec::new();
+    for part in parts {
+        let (before, rest) = part.split_at(part.len().min(from));
+        from -= before.len();
+        let (now, _) = rest.split_at(rest.len().min(len));
+        len -= now.len();
+        if !now.is_empty() {
+            inside.push(now);
+        }
+        if len == 0 {
+            break;
+        }
+    }
+    inside
+}
+
+/// The bytes of a body, or of a part of one, in one piece.
+fn join(parts: &[Part]) -> Vec<u8> {
+    // SAFETY: as for `Asked::send`, which would read them now.
+    let mut gather = unsafe { Gather::new(parts) };
+    let len = gather.remaining();
+    let mut joined = Vec::with_capacity(len);
+    gather.copy_to(len, &mut joined);
+    joined
+}
+
 /// Bodies on their way to the driver.
-pub(super) struct Asked(Vec<(OfferId, BodyId, Vec<Part>)>);
+pub(super) struct Asked(Vec<(Ask, Vec<Part>)>);
 
 impl Asked {
     pub(super) fn is_empty(&self) -> bool {
@@ -274,10 +634,12 @@ impl Asked {
     /// How the link must end, if the driver refuses one for good.
     pub(super) fn send(self, peer: ProcessId, driver: &mut dyn Driver) -> Result<Self, Departure> {
         let mut refused = Vec::new();
-        for (offer, body, parts) in self.0 {
+        for (ask, parts) in self.0 {
+            let body = ask.body;
             // SAFETY: the parts are of an offer that has not ended: offers end under the port, which our caller has held
             // since it took them out. Until it ends, its memory belongs to the `Lending`, or to a thread
-            // in `NetLink::send_borrowed` or an operation, which neither write it nor end.
+            // in `NetLink::send_borrowed` or an operation, which neither write it nor end; or it is `Bodies::joined`, which is
+            // kept as long.
             let sent = unsafe {
                 let (to, name) = (driver_id(peer), mizzen_driver::BodyId(body.0));
                 if Link::is_pushed(body) {
@@ -289,7 +651,7 @@ impl Asked {
             match sent {
                 Ok(()) => (),
                 Err(Refused::TooManyBodies { .. } | Refused::Busy { .. }) => {
-                    refused.push((offer, body, parts));
+                    refused.push((ask, parts));
                 }
                 // The loss is about to be reported, and ends the offer.
                 Err(Refused::NotConnected { .. }) => (),

@@ -202,6 +202,12 @@ impl Engine {
                 return self.deliver(process, link, to, flags, payload, head.len() + FLAGS);
             }
             Action::SendBody { offer, body } => state.bodies.ask(offer, body),
+            Action::SendPart {
+                offer,
+                body,
+                from,
+                len,
+            } => state.bodies.ask_part(offer, body, from, len),
             Action::OfferDeclined { offer } => {
                 state.bodies.end_offer(offer, Outcome::Declined);
                 link.move_on(&mut state);
@@ -293,7 +299,9 @@ impl Engine {
             return;
         };
         if let Ok(offer) = protocol.handle_body_sent(body) {
-            state.bodies.end_offer(offer, Outcome::Done);
+            let is_last = protocol.has_ended(offer);
+            let bodies = &mut state.bodies;
+            bodies.end_sent(offer, body, Outcome::Done, is_last);
             link.move_on(&mut state);
         }
         // It may have been the last before a bye, or have made room for another.
@@ -344,7 +352,9 @@ fn body_failed(link: &NetLink, body: BodyId, way: Way) {
     match way {
         Way::Sending => {
             if let Ok(offer) = protocol.handle_body_failed(body, Direction::Outgoing) {
-                state.bodies.end_offer(offer, Outcome::Lost);
+                let is_last = protocol.has_ended(offer);
+                let bodies = &mut state.bodies;
+                bodies.end_sent(offer, body, Outcome::Lost, is_last);
             }
         }
         Way::Receiving => {

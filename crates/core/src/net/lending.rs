@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use mizzen_driver::{Driver, Part, PartMut};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId};
 
-use super::bodies::{Lending, Owned, Wanted};
+use super::bodies::{Lending, Owned, WHOLE_MAX, Wanted};
 use super::link::{Expired, Hub, NetLink, State, Waits};
 use super::outcome::{End, Outcome};
 use crate::error::{Departure, PostError, UnpackError};
+use crate::link::ALLOWANCE;
 use crate::links::Links;
-use crate::message::Offered;
 use crate::progress::Progress;
 use crate::rank::ProcessId;
 
@@ -77,11 +77,8 @@ impl NetLink {
             link: self,
             end: &end,
         };
-        let offer = match offer(Lending {
-            parts: pieces.iter().map(|piece| Part::of(piece)).collect(),
-            end: Arc::clone(&end),
-            owner: None,
-        }) {
+        let parts = pieces.iter().map(|piece| Part::of(piece)).collect();
+        let offer = match offer(Lending::of(parts, Arc::clone(&end))) {
             Ok(Some(offer)) => offer,
             // A copy of it waits for credits; or it will not go.
             left => {
@@ -97,14 +94,13 @@ impl NetLink {
         if may_be_copied {
             self.wait_or_keep(progress, deadline, to, offer, pieces, &end);
         }
+        let len = pieces.iter().map(|piece| piece.len()).sum();
         let mut retracted = false;
         let outcome = match self.wait(progress, deadline, Waits::ToPost, |_| end.get()) {
             Ok(outcome) => outcome,
             Err(Expired) => {
                 // The peer answers with a decline, unless it has accepted already: then the body goes.
-                if let Some(link) = &mut self.lock().link {
-                    link.retract(offer);
-                }
+                self.retract(offer, len);
                 retracted = true;
                 self.push();
                 loop {
@@ -151,6 +147,19 @@ impl NetLink {
         self.keep(to, offer, pieces);
     }
 
+    /// Asks the peer to let an offer of `len` bytes be taken back. One that is held whole by who reads it comes to its end anyway.
+    fn retract(&self, offer: OfferId, len: usize) {
+        let mut state = self.lock();
+        let has_begun = !state.bodies.is_ours(offer);
+        if let Some(link) = state
+            .link
+            .as_mut()
+            .filter(|_| !has_begun || len > ALLOWANCE)
+        {
+            link.retract(offer);
+        }
+    }
+
     /// Copies a body that nobody has asked for yet into memory of our own, if so much more may be there: its poster need not wait
     /// for the reader.
     fn keep(&self, to: MailboxId, offer: OfferId, pieces: &[&[u8]]) {
@@ -171,10 +180,10 @@ impl NetLink {
 ///
 /// Who asks for the body lends the memory for it: it belongs to the driver until the body has ended.
 pub(super) struct NetOffered {
-    link: Arc<NetLink>,
-    offer: OfferId,
-    head: Vec<u8>,
-    body_len: usize,
+    pub(super) link: Arc<NetLink>,
+    pub(super) offer: OfferId,
+    pub(super) head: Vec<u8>,
+    pub(super) body_len: usize,
     /// Whether the body comes without being asked for.
     pushed: bool,
     /// Where it goes, once somebody has asked for it.
@@ -209,12 +218,12 @@ impl NetOffered {
         }
     }
 
-    fn gone(&self) -> UnpackError {
+    pub(super) fn gone(&self) -> UnpackError {
         UnpackError::PeerGone(self.link.gone_or_lost())
     }
 
     /// Has the body put into `parts`, or, if it is in memory of our own already, copied there by who asks whether it is whole.
-    fn start(&mut self, parts: Vec<PartMut>) -> Result<(), UnpackError> {
+    pub(super) fn start(&mut self, parts: Vec<PartMut>) -> Result<(), UnpackError> {
         assert_eq!(
             parts.iter().map(PartMut::len).sum::<usize>(),
             self.body_len,
@@ -235,11 +244,8 @@ impl NetOffered {
                 return Err(self.gone());
             };
             let end = Arc::<End>::default();
-            state.bodies.wanted.push_back(Wanted {
-                offer: self.offer,
-                parts,
-                end: Arc::clone(&end),
-            });
+            let wanted = Wanted::whole(self.offer, parts, Arc::clone(&end));
+            state.bodies.wanted.push_back(wanted);
             (end, hub)
         };
         self.place = Some(Place::Lent { end, hub });
@@ -247,14 +253,56 @@ impl NetOffered {
         Ok(())
     }
 
+    /// Asks for some of the body, from `from` on, and waits until it is in `target`.
+    pub(super) fn receive_some(
+        &mut self,
+        from: usize,
+        target: &mut [u8],
+    ) -> Result<(), UnpackError> {
+        let end = Arc::<End>::default();
+        let parts = vec![PartMut::of(target)];
+        let hub = self.want(Wanted::some(
+            self.offer,
+            from,
+            parts,
+            Arc::clone(&end),
+            None,
+        ))?;
+        let outcome = self.link.wait_for_end(&*hub, &end, Waits::ToReceive);
+        self.outcome(outcome)
+    }
+
+    /// Has bytes of the body put into their place.
+    pub(super) fn want(&self, wanted: Wanted) -> Result<Arc<dyn Hub>, UnpackError> {
+        let hub = self.link.hub.upgrade();
+        {
+            let mut state = self.link.lock();
+            let Some(hub) = hub.filter(|_| state.link.is_some()) else {
+                return Err(self.gone());
+            };
+            state.bodies.wanted.push_back(wanted);
+            drop(state);
+            self.link.push();
+            Ok(hub)
+        }
+    }
+
+    /// What it means to a reader that a body has ended so.
+    pub(super) fn outcome(&self, outcome: Outcome) -> Result<(), UnpackError> {
+        match outcome {
+            Outcome::Done => Ok(()),
+            Outcome::Retracted => Err(UnpackError::Retracted),
+            Outcome::Declined | Outcome::Lost => Err(self.gone()),
+        }
+    }
+
     /// Whether the body is where it should be. `None`: it is not whole yet.
-    fn poll(&mut self) -> Option<Result<(), UnpackError>> {
+    pub(super) fn poll(&mut self) -> Option<Result<(), UnpackError>> {
         match self.place.as_ref()? {
-            Place::Lent { end, .. } => Some(match end.get()? {
-                Outcome::Done => Ok(()),
-                Outcome::Retracted => Err(UnpackError::Retracted),
-                Outcome::Declined | Outcome::Lost => Err(self.gone()),
-            }),
+            Place::Lent { end, .. } => {
+                let outcome = end.get()?;
+                Some(self.outcome(outcome))
+            }
             Place::Kept { end, .. } => {
                 let outcome = end.get()?;
                 let Some(Place::Kept { parts, end }) = self.place.take() else {
@@ -269,8 +317,23 @@ impl NetOffered {
         }
     }
 
+    /// Nobody wants the body any more: when this returns, nobody writes its parts.
+    pub(super) fn stop(&mut self) {
+        let Some(Place::Lent { end, hub }) = &self.place else {
+            // Nothing was written: the body is in memory of our own, or nobody asked for it.
+            self.place = None;
+            return;
+        };
+        if self.link.lock().bodies.take_wanted(end) {
+            self.place = None;
+        } else {
+            // It is coming, and cannot be stopped.
+            self.link.wait_for_end(&**hub, end, Waits::ToReceive);
+        }
+    }
+
     /// Waits until it is, or never will be.
-    fn wait(&mut self) -> Result<(), UnpackError> {
+    pub(super) fn wait(&mut self) -> Result<(), UnpackError> {
         loop {
             if let Some(outcome) = self.poll() {
                 return outcome;
@@ -287,55 +350,10 @@ impl NetOffered {
     }
 }
 
-impl Offered for NetOffered {
-    fn len(&self) -> usize {
-        self.head.len() + self.body_len
-    }
-
-    fn head(&self) -> &[u8] {
-        &self.head
-    }
-
-    fn max_parts(&self) -> usize {
-        let hub = self.link.hub.upgrade();
-        hub.map_or(1, |hub| hub.limits().max_parts)
-    }
-
-    fn receive(&mut self, parts: &mut [&mut [u8]]) -> Result<(), UnpackError> {
-        self.start(parts.iter_mut().map(|part| PartMut::of(part)).collect())?;
-        self.wait()
-    }
-
-    fn start_receiving(&mut self, parts: Vec<PartMut>) -> Result<(), UnpackError> {
-        self.start(parts)
-    }
-
-    fn poll_received(&mut self) -> Option<Result<(), UnpackError>> {
-        self.poll()
-    }
-
-    fn stop_receiving(&mut self) {
-        let Some(Place::Lent { end, hub }) = &self.place else {
-            // Nothing was written: the body is in memory of our own, or nobody asked for it.
-            self.place = None;
-            return;
-        };
-        if self.link.lock().bodies.take_wanted(end) {
-            self.place = None;
-        } else {
-            // It is coming, and cannot be stopped.
-            self.link.wait_for_end(&**hub, end, Waits::ToReceive);
-        }
-    }
-
-    fn is(&self, link: usize, offer: OfferId) -> bool {
-        Arc::as_ptr(&self.link).addr() == link && self.offer == offer
-    }
-}
-
 impl Drop for NetOffered {
     fn drop(&mut self) {
-        if let Some(Place::Lent { .. } | Place::Over) = self.place {
+        let is_answered = self.pushed || self.body_len <= WHOLE_MAX;
+        if let (Some(Place::Lent { .. } | Place::Over), true) = (&self.place, is_answered) {
             return;
         }
         {

@@ -315,7 +315,8 @@ impl NetLink {
             }
             state.transmit();
             let frames = core::mem::take(&mut state.outbox);
-            (frames, state.bodies.take_asked())
+            let max_parts = driver.caps().max_parts;
+            (frames, state.bodies.take_asked(max_parts))
         };
         let was_full = frames.len() >= OUTBOX_MAX;
         let to = driver_id(self.peer);

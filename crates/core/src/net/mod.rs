@@ -18,6 +18,9 @@
 //! | `behind` | moving them on |
 //! | `bodies` | memory lent to the driver |
 //! | `lending` | threads that lend it, and wait |
+//! | `offered` | a message whose body has yet to come, for who unpacks it |
+//! | `streaming` | reading a long body through little memory |
+//! | `ahead` | how much of that there is |
 //! | `steps` | posting in steps, without waiting |
 //! | `outcome` | how a body ended |
 //! | `sharing` | whether messages of several threads share a write |
@@ -34,6 +37,7 @@
 //! outbox; if the port is free it sends it, and if not, the thread that holds the port does, which looks for such work once
 //! more after it has released the port.
 
+mod ahead;
 mod attach;
 mod behind;
 mod bodies;
@@ -44,11 +48,13 @@ mod id;
 mod lending;
 mod link;
 mod networks;
+mod offered;
 mod outcome;
 mod post;
 mod pushed;
 mod sharing;
 mod steps;
+mod streaming;
 #[cfg(test)]
 mod tests;
 mod waiting;

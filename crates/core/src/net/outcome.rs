@@ -1,6 +1,6 @@
 //! How a body ended.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// How a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,16 +17,25 @@ pub(super) enum Outcome {
 
 /// Whether a body has ended, and how.
 #[derive(Debug, Default)]
-pub(super) struct End(AtomicU8);
+pub(super) struct End {
+    outcome: AtomicU8,
+    /// How many bytes went, if it goes in parts.
+    moved: AtomicUsize,
+}
 
 impl End {
     pub(super) fn set(&self, outcome: Outcome) {
         // Release pairs with the acquire in `get`: the driver's accesses are over.
-        self.0.store(outcome as u8, Ordering::Release);
+        self.outcome.store(outcome as u8, Ordering::Release);
+    }
+
+    /// Some more bytes went.
+    pub(super) fn moved(&self, bytes: usize) {
+        self.moved.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn get(&self) -> Option<Outcome> {
-        match self.0.load(Ordering::Acquire) {
+        match self.outcome.load(Ordering::Acquire) {
             0 => None,
             1 => Some(Outcome::Done),
             2 => Some(Outcome::Declined),

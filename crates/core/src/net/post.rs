@@ -142,11 +142,6 @@ impl NetLink {
         }
         let mut pieces = Vec::with_capacity(cut.body.len() + 1);
         cut.each_piece(|piece| pieces.push(piece));
-        // More pieces than the driver takes are joined first.
-        let joined = (pieces.len() > hub.limits().max_parts).then(|| pieces.concat());
-        if let Some(joined) = &joined {
-            pieces = vec![joined];
-        }
         self.send_borrowed(
             control.progress(),
             hub,

@@ -33,7 +33,6 @@ pub(crate) struct Body {
     offer: OfferId,
     end: Arc<End>,
     _table: Vec<u8>,
-    _joined: Option<Vec<u8>>,
 }
 
 /// What became of an attempt to pay for a message.
@@ -149,36 +148,26 @@ impl NetLink {
                 Plan::Offer(offer) => (offer, None),
                 Plan::Push(offer, body) => (offer, Some(body)),
             };
-            // More pieces than the driver takes are joined first.
-            let joined = (pieces.len() > hub.limits().max_parts).then(|| pieces.concat());
-            let parts = match &joined {
-                Some(joined) => vec![Part::of(joined)],
-                None => pieces.iter().map(|piece| Part::of(piece)).collect(),
-            };
+            let parts = pieces.iter().map(|piece| Part::of(piece)).collect();
             let end = Arc::<End>::default();
             let frame = cut.offer_frame(to, stream, offer, body.is_some());
             state.outbox.push_back(frame);
-            let lending = Lending {
-                parts,
-                end: Arc::clone(&end),
-                owner: None,
-            };
+            let lending = Lending::of(parts, Arc::clone(&end));
             state.bodies.offer(offer, lending);
             body.into_iter()
                 .for_each(|body| state.bodies.ask(offer, body));
-            offered = Some((offer, end, joined));
+            offered = Some((offer, end));
         });
         drop(state);
         match paid.transpose()? {
             None => Ok(Paid::NotNow),
             Some(_) => Ok(match offered {
                 None => Paid::Posted,
-                Some((offer, end, joined)) => Paid::Offered(Body {
+                Some((offer, end)) => Paid::Offered(Body {
                     hub,
                     offer,
                     end,
                     _table: foreign.into_table(),
-                    _joined: joined,
                 }),
             }),
         }

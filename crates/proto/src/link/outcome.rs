@@ -88,12 +88,25 @@ pub enum Action<'a> {
         /// The peer's name for its body.
         body: BodyId,
     },
-    /// The peer will not ask for the body: its memory is free, and it was not read.
+    /// Send some of the body of an offer under the name that the peer gave it; then
+    /// [`Link::handle_body_sent`](super::Link::handle_body_sent).
+    SendPart {
+        /// Our offer.
+        offer: OfferId,
+        /// The peer's name for this part.
+        body: BodyId,
+        /// Its first byte, from the beginning of the body. It lies inside.
+        from: u64,
+        /// How many bytes.
+        len: u64,
+    },
+    /// The peer will not ask for the body, or for no more of it, and all that it asked for was sent: its memory is free.
     OfferDeclined {
         /// Our offer.
         offer: OfferId,
     },
-    /// The peer took back an offer: remove it from its mailbox and [`Link::consumed`](super::Link::consumed) it.
+    /// The peer took back an offer: remove it from its mailbox and [`Link::consumed`](super::Link::consumed) it, or, if it was
+    /// read in parts, tell its reader.
     Retracted {
         /// The peer's offer.
         offer: OfferId,
@@ -135,11 +148,11 @@ pub enum Direction {
 /// What was open when a link ended, each list in the order of its numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outstanding {
-    /// Our offers that were not answered: their bodies were not read.
+    /// Our offers that were not answered, or in part: their bodies were not read to the end.
     pub offered: Vec<OfferId>,
     /// Our bodies under way.
     pub sending: Vec<(BodyId, OfferId)>,
-    /// The peer's offers that were not answered: their bodies will not come.
+    /// The peer's offers that were not answered, or in part: the rest of their bodies will not come.
     pub announced: Vec<OfferId>,
     /// The peer's bodies under way: their places may be half written.
     pub receiving: Vec<(BodyId, OfferId)>,

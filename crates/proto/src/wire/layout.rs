@@ -45,6 +45,17 @@ pub(super) struct Credit {
     pub(super) bytes: U64,
 }
 
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Pull {
+    pub(super) kind: u8,
+    pub(super) zero: [u8; 3],
+    pub(super) len: U32,
+    pub(super) offer: U64,
+    pub(super) body: U64,
+    pub(super) from: U64,
+}
+
 /// A kind without a field: bye and forget.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]

@@ -4,7 +4,7 @@ use mizzen_proto::credit::{Credits, WINDOW};
 use mizzen_proto::id::{
     Address, BodyId, MailboxId, OfferId, PingToken, ProcessId, RequestId, StreamId,
 };
-use mizzen_proto::link::{CONTROL_MAX, OFFERS_MAX};
+use mizzen_proto::link::{CONTROL_MAX, OFFERS_MAX, PULLS_MAX};
 use mizzen_proto::names::{KEEPERS_MAX, NAMES_MAX, WAITERS_MAX};
 use mizzen_proto::wire::{
     BODY_MAX, FRAME_MAX, Frame, FrameKind, HEADER_MAX, Keep, NAME_MAX, Name, NameFrame,
@@ -91,6 +91,12 @@ fn one_of_each() -> Vec<Frame<'static>> {
             head: b"head",
         },
         Frame::Returned { bytes: A },
+        Frame::Pull {
+            offer,
+            body,
+            from: 0x00ff_0102_0304,
+            len: 0x3132_3334,
+        },
     ];
     frames.extend(names.map(Frame::Name));
     frames
@@ -166,6 +172,7 @@ fn headers_have_the_lengths_of_the_table() {
         (0x16, 16),
         (0x17, OFFER_HEADER),
         (0x18, 16),
+        (0x19, 32),
         (0x20, 32),
         (0x21, 24),
         (0x22, 16),
@@ -198,7 +205,11 @@ fn a_reserved_byte_that_is_not_zero_is_an_error() {
         let kind = frame.kind();
         let reserved = match kind {
             FrameKind::Hello => 1..2,
-            FrameKind::Post | FrameKind::Offer | FrameKind::Push | FrameKind::Credit => 1..4,
+            FrameKind::Post
+            | FrameKind::Offer
+            | FrameKind::Push
+            | FrameKind::Pull
+            | FrameKind::Credit => 1..4,
             FrameKind::Found | FrameKind::Refused => 2..8,
             _ => 1..8,
         };
@@ -261,7 +272,7 @@ fn a_header_does_not_depend_on_its_payload() {
 // docs/wire.md §3.1
 #[test]
 fn hello_has_its_layout() {
-    let expected = hex("01 00 0200 C 4847464544434241 A B");
+    let expected = hex("01 00 0300 C 4847464544434241 A B");
     assert_eq!(sample(FrameKind::Hello), expected);
 }
 
@@ -289,10 +300,31 @@ fn offer_has_its_layout() {
 
 // docs/wire.md §3.5
 #[test]
-fn accept_decline_and_retract_have_their_layouts() {
+fn accept_pull_decline_and_retract_have_their_layouts() {
+    let pull = hex("19 000000 C A B 04030201ff000000");
+    assert_eq!(sample(FrameKind::Pull), pull);
     assert_eq!(sample(FrameKind::Accept), hex("12 00000000000000 A B"));
     assert_eq!(sample(FrameKind::Decline), hex("13 00000000000000 A"));
     assert_eq!(sample(FrameKind::Retract), hex("14 00000000000000 A"));
+}
+
+// docs/wire.md §5.10
+#[test]
+fn a_pull_of_nothing_or_from_beyond_any_body_is_an_error() {
+    let pull = |from: u64, len: u32| {
+        let mut bytes = sample(FrameKind::Pull);
+        bytes[4..8].copy_from_slice(&len.to_le_bytes());
+        bytes[24..].copy_from_slice(&from.to_le_bytes());
+        bytes
+    };
+    let offer = OfferId(A);
+    for (from, len) in [(0, 0), (BODY_MAX, 1), (u64::MAX, u32::MAX)] {
+        assert_eq!(
+            Frame::decode(&pull(from, len)),
+            Err(ProtocolError::PullRange { offer, from, len })
+        );
+    }
+    assert!(Frame::decode(&pull(BODY_MAX - 1, u32::MAX)).is_ok());
 }
 
 // docs/wire.md §3.6
@@ -400,24 +432,24 @@ fn a_name_is_1_to_255_bytes_of_text() {
 // docs/wire.md §9.1
 #[test]
 fn a_hello_of_another_version_is_an_error_whatever_its_length() {
-    let theirs = 3;
+    let theirs = 4;
     let error = ProtocolError::Version {
         ours: VERSION,
         theirs,
     };
     for len in [4, 32, 100] {
         let mut bytes = vec![0xee; len];
-        bytes[..4].copy_from_slice(&hex("01 00 0300"));
+        bytes[..4].copy_from_slice(&hex("01 00 0400"));
         assert_eq!(Frame::decode(&bytes), Err(error.clone()));
     }
 }
 
 // docs/wire.md §9.2
 #[test]
-fn this_is_version_2_with_22_kinds() {
-    assert_eq!(VERSION, 2);
+fn this_is_version_3_with_23_kinds() {
+    assert_eq!(VERSION, 3);
     assert_eq!(one_of_each().len(), FrameKind::ALL.len());
-    assert_eq!(FrameKind::ALL.len(), 22);
+    assert_eq!(FrameKind::ALL.len(), 23);
 }
 
 // docs/wire.md §10.1
@@ -425,6 +457,7 @@ fn this_is_version_2_with_22_kinds() {
 fn the_limits_are_those_of_the_table() {
     assert_eq!((FRAME_MAX, HEADER_MAX, NAME_MAX), (65_536, 32, 255));
     assert_eq!((OFFERS_MAX, CONTROL_MAX), (1_024, 65_536));
+    assert_eq!(PULLS_MAX, 65_536);
     assert_eq!((NAMES_MAX, WAITERS_MAX), (65_536, 131_072));
     assert_eq!(KEEPERS_MAX, 131_072);
     assert_eq!(BODY_MAX, 1 << 40);
@@ -489,6 +522,12 @@ proptest! {
             },
             Frame::Returned { bytes: c },
             Frame::Accept { offer: OfferId(a), body: BodyId(b) },
+            Frame::Pull {
+                offer: OfferId(a),
+                body: BodyId(b),
+                from: c % BODY_MAX,
+                len: small.max(1),
+            },
             Frame::Credit { to, credits: Credits::new(small, b) },
             NameFrame::Bind { request, name, address }.into(),
             NameFrame::Unbind { name, address }.into(),

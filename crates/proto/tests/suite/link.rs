@@ -8,7 +8,7 @@ use mizzen_proto::id::{
 };
 use mizzen_proto::link::{
     AcceptRefused, Action, CONTROL_MAX, Direction, GONE_MAX, Link, LinkOptions, OFFERS_MAX,
-    Outstanding, Plan, Refused,
+    Outstanding, PULLS_MAX, Plan, Refused,
 };
 use mizzen_proto::wire::{BODY_MAX, Frame, FrameKind, PUSH_MAX, PUSH_WINDOW, VERSION};
 
@@ -855,4 +855,190 @@ fn what_was_taken_is_returned_a_quarter_at_a_time() {
     assert_eq!(link.poll_transmit(), Some(Frame::Returned { bytes }));
     assert_eq!(link.poll_transmit(), None);
     assert!(link.handle_frame(push(6, MIB)).is_ok());
+}
+
+fn pull(body: u64, from: u64, len: u32) -> Frame<'static> {
+    Frame::Pull {
+        offer: OfferId(1),
+        body: BodyId(body),
+        from,
+        len,
+    }
+}
+
+// docs/wire.md §5.10
+#[test]
+fn a_body_is_read_part_by_part() {
+    let mut pair = Pair::with_window(8);
+    let bytes: Vec<u8> = (0..=255).cycle().take(1000).collect();
+    pair.post(Side::A, BOX, b"head", &bytes).unwrap();
+    pair.drive();
+    pair.b.pull(300);
+    pair.b.pull(1);
+    pair.drive();
+    assert_eq!(pair.b.read[0].body.as_deref(), Some(&bytes[..301]));
+    assert_eq!(pair.a.offered.len(), 1);
+    pair.b.pull(1000);
+    pair.drive();
+    assert_eq!(pair.b.read[0].body.as_deref(), Some(&bytes[..]));
+    assert_eq!(pair.a.offered.len(), 0);
+    assert_eq!(pair.a.link.offers_open() + pair.b.link.offers_open(), 0);
+}
+
+// docs/wire.md §5.10
+#[test]
+fn a_part_that_is_not_the_next_of_its_body_is_an_error() {
+    for wrong in [
+        pull(2, 99, 1),
+        pull(2, 0, 100),
+        pull(2, 100, MIB as u32 - 99),
+        pull(2, MIB, 1),
+        pull(2, BODY_MAX - 1, u32::MAX),
+    ] {
+        let mut link = greeted();
+        link.post(BOX, 1, MIB).unwrap();
+        assert!(link.handle_frame(pull(1, 0, 100)).is_ok());
+        let error = link.handle_frame(wrong);
+        assert!(
+            matches!(error, Err(ProtocolError::PullRange { .. })),
+            "{wrong:?}: {error:?}"
+        );
+    }
+}
+
+// docs/wire.md §5.10
+#[test]
+fn parts_skip_what_is_not_wanted_and_end_with_the_last_byte() {
+    let mut link = greeted();
+    link.post(BOX, 1, MIB).unwrap();
+    let offer = OfferId(1);
+    assert!(link.handle_frame(pull(1, 100, 10)).is_ok());
+    assert!(link.handle_frame(pull(2, MIB - 1, 1)).is_ok());
+    link.handle_body_sent(BodyId(2)).unwrap();
+    assert!(!link.has_ended(offer));
+    link.handle_body_sent(BodyId(1)).unwrap();
+    assert!(link.has_ended(offer));
+    let kind = FrameKind::Pull;
+    assert_eq!(
+        link.handle_frame(pull(3, 0, 1)),
+        Err(ProtocolError::UnknownOffer { kind, offer })
+    );
+}
+
+// docs/wire.md §5.10
+#[test]
+fn an_offer_is_accepted_whole_or_in_parts() {
+    let (offer, body) = (OfferId(1), BodyId(2));
+    let mut link = greeted();
+    link.post(BOX, 1, MIB).unwrap();
+    assert!(link.handle_frame(pull(1, 0, 100)).is_ok());
+    let kind = FrameKind::Accept;
+    assert_eq!(
+        link.handle_frame(Frame::Accept { offer, body }),
+        Err(ProtocolError::UnknownOffer { kind, offer })
+    );
+    let mut link = greeted();
+    link.post(BOX, 1, MIB).unwrap();
+    assert!(link.handle_frame(Frame::Accept { offer, body }).is_ok());
+    let kind = FrameKind::Pull;
+    assert_eq!(
+        link.handle_frame(pull(3, 0, 1)),
+        Err(ProtocolError::UnknownOffer { kind, offer })
+    );
+}
+
+// docs/wire.md §5.10
+#[test]
+fn a_reader_that_stops_declines_the_rest() {
+    let mut link = greeted();
+    link.post(BOX, 1, MIB).unwrap();
+    let offer = OfferId(1);
+    assert!(link.handle_frame(pull(1, 0, 100)).is_ok());
+    // What is under way of it goes.
+    let declined = link.handle_frame(Frame::Decline { offer });
+    assert_eq!(declined, Ok(Action::Nothing));
+    assert!(!link.has_ended(offer));
+    assert!(link.handle_frame(pull(2, 100, 1)).is_err());
+    link.handle_body_sent(BodyId(1)).unwrap();
+    assert!(link.has_ended(offer));
+
+    let mut link = greeted();
+    let _ = link.handle_frame(Frame::Offer {
+        to: BOX,
+        stream: STREAM,
+        offer,
+        body_len: 100,
+        head: &[],
+    });
+    let body = link.pull(offer, 0, 50).unwrap();
+    link.decline(offer);
+    link.decline(offer);
+    assert!(matches!(link.poll_transmit(), Some(Frame::Pull { .. })));
+    assert_eq!(link.poll_transmit(), Some(Frame::Decline { offer }));
+    assert_eq!(link.poll_transmit(), None);
+    assert_eq!(link.pull(offer, 50, 50), Err(AcceptRefused::NotOpen));
+    assert_eq!(link.handle_body_received(body), Ok(offer));
+    assert_eq!(link.offers_open(), 0);
+}
+
+// docs/wire.md §5.10
+#[test]
+fn an_offer_is_taken_back_in_the_middle_of_reading() {
+    let mut pair = Pair::with_window(8);
+    pair.post(Side::A, BOX, b"1", &LONG).unwrap();
+    pair.drive();
+    pair.b.pull(100);
+    pair.drive();
+    pair.a.link.retract(OfferId(1));
+    pair.a.link.retract(OfferId(1));
+    // The two cross: what was asked for before comes.
+    pair.b.pull(100);
+    pair.drive();
+    assert_eq!(pair.b.retracted_reading, [OfferId(1)]);
+    assert_eq!(pair.a.declined, [OfferId(1)]);
+    assert_eq!(pair.b.read[0].body.as_deref(), Some(&LONG[..200]));
+    assert_eq!(
+        pair.b.link.pull(OfferId(1), 200, 1),
+        Err(AcceptRefused::NotOpen)
+    );
+    assert_eq!(pair.a.link.offers_open() + pair.b.link.offers_open(), 0);
+}
+
+// docs/wire.md §5.10
+#[test]
+fn a_pull_can_be_withdrawn_until_the_peer_is_told() {
+    let mut link = greeted();
+    let offer = OfferId(1);
+    let _ = link.handle_frame(Frame::Offer {
+        to: BOX,
+        stream: STREAM,
+        offer,
+        body_len: 100,
+        head: &[],
+    });
+    for len in [50, 100] {
+        let body = link.pull(offer, 0, len).unwrap();
+        assert_eq!(link.withdraw(body), Ok(offer));
+        assert_eq!(link.poll_transmit(), None);
+    }
+    let body = link.pull(offer, 0, 50).unwrap();
+    let retracted = link.handle_frame(Frame::Retract { offer });
+    assert_eq!(retracted, Ok(Action::Retracted { offer }));
+    assert_eq!(link.withdraw(body), Ok(offer));
+    assert_eq!(link.pull(offer, 0, 50), Err(AcceptRefused::NotOpen));
+}
+
+// docs/wire.md §5.10
+#[test]
+fn a_peer_that_asks_byte_by_byte_loses_its_link() {
+    let mut link = greeted();
+    link.post(BOX, 1, MIB).unwrap();
+    for at in 0..PULLS_MAX as u64 {
+        assert!(link.handle_frame(pull(at + 1, at, 1)).is_ok());
+    }
+    let (offer, limit, at) = (OfferId(1), PULLS_MAX, PULLS_MAX as u64);
+    assert_eq!(
+        link.handle_frame(pull(at + 1, at, 1)),
+        Err(ProtocolError::TooManyPulls { offer, limit })
+    );
 }

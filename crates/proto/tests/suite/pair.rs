@@ -51,7 +51,21 @@ pub(crate) struct End {
     pub credit_arrived: Vec<MailboxId>,
     pub(crate) pongs: Vec<PingToken>,
     pub(crate) left: bool,
-    expected: BTreeMap<BodyId, usize>,
+    /// Offers that were taken back while they were read in parts.
+    pub(crate) retracted_reading: Vec<OfferId>,
+    expected: BTreeMap<BodyId, Place>,
+    reading: Option<Reading>,
+}
+
+/// Where a body goes: the message that was read, and how much of its body comes before.
+type Place = (usize, usize);
+
+/// A message that is read in parts.
+struct Reading {
+    offer: OfferId,
+    read: usize,
+    at: usize,
+    len: usize,
 }
 
 /// A message in a mailbox.
@@ -59,6 +73,7 @@ pub(crate) struct Waiting {
     pub(crate) stream: StreamId,
     pub(crate) payload: Vec<u8>,
     pub(crate) offer: Option<OfferId>,
+    pub(crate) body_len: usize,
 }
 
 /// A message out of a mailbox.
@@ -169,7 +184,11 @@ impl Pair {
         let send = end.handle(&bytes)?;
         if let Some((body, bytes)) = send {
             self.end(side.other()).bodies.push((body, bytes));
-            self.end(side).link.handle_body_sent(body).unwrap();
+            let end = self.end(side);
+            let offer = end.link.handle_body_sent(body).unwrap();
+            if end.link.has_ended(offer) {
+                end.offered.remove(&offer);
+            }
         }
         self.pump(side);
         Ok(true)
@@ -183,8 +202,10 @@ impl Pair {
         }
         let (body, bytes) = end.bodies.swap_remove(pick % end.bodies.len());
         end.link.handle_body_received(body).unwrap();
-        let read = end.expected.remove(&body).unwrap();
-        end.read[read].body = Some(bytes);
+        let (read, at) = end.expected.remove(&body).unwrap();
+        let whole = end.read[read].body.get_or_insert_default();
+        whole.resize(whole.len().max(at + bytes.len()), 0);
+        whole[at..at + bytes.len()].copy_from_slice(&bytes);
         true
     }
 
@@ -220,12 +241,52 @@ impl End {
             credit_arrived: Vec::new(),
             pongs: Vec::new(),
             left: false,
+            retracted_reading: Vec::new(),
+            reading: None,
             expected: BTreeMap::new(),
         }
     }
 
-    /// Takes the next message out of a mailbox and asks for its body; whether there was one.
+    /// Asks for some more of the message that is read in parts, or else begins to read one so, if there is one.
+    pub(crate) fn pull(&mut self, len: usize) {
+        if self.reading.is_none() {
+            let mailboxes = self.mailboxes.iter();
+            let mut offered = mailboxes.filter(|(_, waiting)| {
+                let first = waiting.front();
+                first.is_some_and(|waiting| waiting.offer.is_some())
+            });
+            if let Some(mailbox) = offered.next().map(|(mailbox, _)| *mailbox) {
+                self.take_out(mailbox, |_, _| ());
+            }
+        }
+        let Some(reading) = &mut self.reading else {
+            return;
+        };
+        let len = len.min(reading.len - reading.at);
+        let pulled = self.link.pull(reading.offer, reading.at as u64, len as u32);
+        self.expected
+            .insert(pulled.unwrap(), (reading.read, reading.at));
+        reading.at += len;
+        if reading.at == reading.len {
+            self.reading = None;
+        }
+    }
+
+    /// Takes the next message out of a mailbox and asks for its body, or for the rest of one that is read in parts; whether there
+    /// was one.
     pub(crate) fn take(&mut self, mailbox: MailboxId) -> bool {
+        if self.reading.is_some() {
+            self.pull(usize::MAX);
+            return true;
+        }
+        self.take_out(mailbox, |end, reading| {
+            let body = end.link.accept(reading.offer).unwrap();
+            end.expected.insert(body, (reading.read, 0));
+            end.reading = None;
+        })
+    }
+
+    fn take_out(&mut self, mailbox: MailboxId, ask: impl FnOnce(&mut Self, Reading)) -> bool {
         let Some(waiting) = self
             .mailboxes
             .get_mut(&mailbox)
@@ -235,8 +296,15 @@ impl End {
         };
         self.link.consumed(mailbox, waiting.payload.len() as u64);
         if let Some(offer) = waiting.offer {
-            let body = self.link.accept(offer).unwrap();
-            self.expected.insert(body, self.read.len());
+            let (read, at, len) = (self.read.len(), 0, waiting.body_len);
+            let reading = || Reading {
+                offer,
+                read,
+                at,
+                len,
+            };
+            self.reading = Some(reading());
+            ask(self, reading());
         }
         self.read.push(Read {
             mailbox,
@@ -273,14 +341,24 @@ impl End {
                 to,
                 stream,
                 message,
-            } => self.append(to, stream, message, None),
+            } => self.append(to, stream, message, None, 0),
             Action::Announce {
                 to,
                 stream,
                 offer,
                 head,
+                body_len,
                 ..
-            } => self.append(to, stream, head, Some(offer)),
+            } => self.append(to, stream, head, Some(offer), body_len as usize),
+            Action::SendPart {
+                offer,
+                body,
+                from,
+                len,
+            } => {
+                let bytes = &self.offered[&offer][from as usize..][..len as usize];
+                return Ok(Some((body, bytes.to_vec())));
+            }
             Action::SendBody { offer, body } => {
                 let bytes = self.offered.remove(&offer).unwrap();
                 return Ok(Some((body, bytes)));
@@ -298,13 +376,21 @@ impl End {
         Ok(None)
     }
 
-    fn append(&mut self, to: MailboxId, stream: StreamId, payload: &[u8], offer: Option<OfferId>) {
+    fn append(
+        &mut self,
+        to: MailboxId,
+        stream: StreamId,
+        payload: &[u8],
+        offer: Option<OfferId>,
+        body_len: usize,
+    ) {
         if let Some(mailbox) = self.mailboxes.get_mut(&to) {
             let payload = payload.to_vec();
             mailbox.push_back(Waiting {
                 stream,
                 payload,
                 offer,
+                body_len,
             });
             return;
         }
@@ -315,6 +401,11 @@ impl End {
     }
 
     fn remove(&mut self, offer: OfferId) {
+        let reading = self.reading.as_ref();
+        if reading.is_some_and(|reading| reading.offer == offer) {
+            self.reading = None;
+            self.retracted_reading.push(offer);
+        }
         for (&mailbox, waiting) in &mut self.mailboxes {
             let Some(place) = waiting.iter().position(|w| w.offer == Some(offer)) else {
                 continue;

@@ -20,6 +20,7 @@ enum Op {
     Step(Side),
     StepBody(Side, usize),
     Take(Side, u64),
+    Pull(Side, u64),
     Retract(Side, u64),
     Close(Side, u64),
     Undo(Side, u64),
@@ -38,6 +39,7 @@ fn op() -> impl Strategy<Value = Op> {
         30 => side().prop_map(Op::Step),
         10 => (side(), any::<usize>()).prop_map(|(side, pick)| Op::StepBody(side, pick)),
         20 => (side(), 0..3_u64).prop_map(|(side, mailbox)| Op::Take(side, mailbox)),
+        10 => (side(), 1..700_u64).prop_map(|(side, len)| Op::Pull(side, len)),
         3 => (side(), 1..40_u64).prop_map(|(side, offer)| Op::Retract(side, offer)),
         1 => (side(), 0..3_u64).prop_map(|(side, mailbox)| Op::Close(side, mailbox)),
         2 => (side(), 0..3_u64).prop_map(|(side, mailbox)| Op::Undo(side, mailbox)),
@@ -94,6 +96,7 @@ impl Run {
             Op::Take(side, mailbox) => {
                 self.pair.end(side).take(MailboxId(mailbox));
             }
+            Op::Pull(side, len) => self.pair.end(side).pull(len as usize),
             Op::Retract(side, offer) => self.pair.end(side).link.retract(OfferId(offer)),
             Op::Close(side, mailbox) => {
                 let mailbox = MailboxId(mailbox);
@@ -218,11 +221,15 @@ impl Run {
     fn check_bodies(&mut self, from: Side, sent: &Sent) {
         let declined = self.pair.end(from).declined.clone();
         let receiver = self.pair.end(from.other());
+        let retracted = &receiver.retracted_reading;
         for read in &receiver.read {
             let number = serial(&read.payload);
             let body = &sent.bodies[&number];
             match sent.plans[&number] {
                 Plan::Eager => assert!(read.payload.ends_with(body)),
+                Plan::Offer(offer) if retracted.contains(&offer) => {
+                    assert!(body.starts_with(read.body.as_deref().unwrap_or_default()));
+                }
                 Plan::Offer(offer) => {
                     assert_eq!(read.body.as_ref(), Some(body));
                     assert!(!declined.contains(&offer));
@@ -231,7 +238,11 @@ impl Run {
             }
         }
         let offers = sent.plans.values().filter(|plan| **plan != Plan::Eager);
-        let with_body = receiver.read.iter().filter(|read| read.offer.is_some());
+        let whole = |offer: OfferId| !retracted.contains(&offer);
+        let with_body = receiver
+            .read
+            .iter()
+            .filter(|read| read.offer.is_some_and(whole));
         assert_eq!(offers.count(), with_body.count() + declined.len());
     }
 }
@@ -270,15 +281,15 @@ proptest! {
 /// A frame with small numbers, so that many refer to something.
 fn stray() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop::sample::select(vec![
-        0x03_u8, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x28,
+        0x03_u8, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x19, 0x28,
     ]);
     (kind, [0..3_u8, 0..5, 0..5, 0..5]).prop_map(|(kind, [small, a, b, c])| {
         let word = |low: u8| [low, 0, 0, 0, 0, 0, 0, 0];
         let mut bytes = vec![kind, 0, 0, 0];
-        let has_small = matches!(kind, 0x10 | 0x11 | 0x15);
+        let has_small = matches!(kind, 0x10 | 0x11 | 0x15 | 0x19);
         bytes.extend([if has_small { small } else { 0 }, 0, 0, 0]);
         let words = match kind {
-            0x11 => 3,
+            0x11 | 0x19 => 3,
             0x12 | 0x15 => 2,
             _ => 1,
         };
