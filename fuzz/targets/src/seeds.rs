@@ -193,7 +193,12 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             cluster: cluster.clone(),
             authority: authority.clone(),
         }),
-        ToProcess::Peer { rank, incarnation },
+        ToProcess::Peer {
+            rank,
+            incarnation,
+            pid: 4711,
+            started: 815,
+        },
         ToProcess::Address {
             rank,
             incarnation,
