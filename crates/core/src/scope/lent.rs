@@ -9,9 +9,13 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 
+use crate::error::Result;
 use crate::lock::lock;
+use crate::mailbox::{Mailbox, PostedLent};
 use crate::operations::{Operation, Work};
+use crate::plain::Plain;
 use crate::process::Process;
+use crate::rank::Rank;
 
 use super::wait::wait;
 
@@ -62,6 +66,22 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: only `scope` makes a `Scope`, and drops it before it returns. Its `body` is called for any `'scope` that is not
         // longer than `'env`, and so knows no memory for it but what lasts for `'env`, which is longer than that call.
         unsafe { self.lent.start(process, work) }
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Posts a receive into memory of this scope, of a message of one rank if one is named.
+    pub(super) fn lend_memory<T: Plain + Send + 'static>(
+        &self,
+        mailbox: &Mailbox,
+        from: Option<Rank>,
+        memory: &'scope mut [T],
+    ) -> Result<(Arc<Operation>, PostedLent)> {
+        // SAFETY: the receive becomes the work of an operation of this scope, at once. `Lent` drops that before `'scope` ends.
+        let receive = unsafe { mailbox.post_lent(from, memory) }?;
+        let posted = receive.posted();
+        let operation = self.lend(posted.process(), Box::new(receive));
+        Ok((operation, posted))
     }
 }
 
