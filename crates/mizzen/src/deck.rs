@@ -313,6 +313,16 @@ impl Deck {
     /// Each counts with the bytes that it takes, which is a power of two; buffers that other hosts sent do not count.
     ///
     /// Without it, the limit is 1 GiB, and it cannot be more. What is out already stays out.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     deck.set_lending_limit(4 << 20); // four frames of 1 MiB
+    ///     let frames: Vec<_> = (0..4).map(|_| deck.lend::<u8>(1 << 20)).collect::<mizzen::Result<_>>()?;
+    ///     assert!(deck.try_lend::<u8>(1 << 20)?.is_none());
+    ///     drop(frames);
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
     pub fn set_lending_limit(&self, bytes: usize) {
         self.process.set_lending_limit(bytes);
     }
