@@ -3,30 +3,20 @@
 
 use super::posted::{LentReceive, Whose};
 use super::state::Mailbox;
-use crate::error::Error;
 use crate::plain::Plain;
-use crate::rank::Rank;
 
 impl Mailbox {
-    /// Posts a receive, of a message of one rank if one is named.
-    ///
-    /// # Errors
-    ///
-    /// As [`post_receive_from`](Self::post_receive_from).
+    /// Posts a receive.
     ///
     /// # Safety
     ///
     /// What this returns is dropped before `'m` ends: it is not leaked.
     pub(crate) unsafe fn post_lent<'m, T: Plain + Send + 'static>(
         &self,
-        from: Option<Rank>,
+        from: Whose,
         memory: &'m mut [T],
-    ) -> Result<LentReceive<'m>, Error> {
-        let whose = match from {
-            Some(rank) => self.whose(rank)?,
-            None => Whose::Anybody,
-        };
+    ) -> LentReceive<'m> {
         // SAFETY: passed on.
-        Ok(unsafe { LentReceive::post(self.exchange(), whose, memory) })
+        unsafe { LentReceive::post(self.exchange(), from, memory) }
     }
 }

@@ -28,7 +28,7 @@ mod waiting;
 
 pub use self::descriptor::Descriptor;
 pub use self::look::Taken;
-pub(crate) use self::posted::PostedLent;
+pub(crate) use self::posted::{PostedLent, Whose};
 pub use self::posted::{Receive, Received};
 pub use self::retrieve::Next;
 pub use self::select::{Select, select};

@@ -70,7 +70,7 @@ impl Mailbox {
     }
 
     /// The messages of one rank.
-    pub(super) fn whose(&self, rank: Rank) -> Result<Whose, Error> {
+    pub(crate) fn whose(&self, rank: Rank) -> Result<Whose, Error> {
         let size = self.process.size;
         if rank.0 >= size {
             return Err(RetrieveError::NoSuchRank { rank, size }.into());

@@ -9,13 +9,11 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 
-use crate::error::Result;
 use crate::lock::lock;
-use crate::mailbox::{Mailbox, PostedLent};
+use crate::mailbox::{Mailbox, PostedLent, Whose};
 use crate::operations::{Operation, Work};
 use crate::plain::Plain;
 use crate::process::Process;
-use crate::rank::Rank;
 
 use super::wait::wait;
 
@@ -70,18 +68,18 @@ impl<'scope> Scope<'scope, '_> {
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// Posts a receive into memory of this scope, of a message of one rank if one is named.
+    /// Posts a receive into memory of this scope.
     pub(super) fn lend_memory<T: Plain + Send + 'static>(
         &self,
         mailbox: &Mailbox,
-        from: Option<Rank>,
+        from: Whose,
         memory: &'scope mut [T],
-    ) -> Result<(Arc<Operation>, PostedLent)> {
+    ) -> (Arc<Operation>, PostedLent) {
         // SAFETY: the receive becomes the work of an operation of this scope, at once. `Lent` drops that before `'scope` ends.
-        let receive = unsafe { mailbox.post_lent(from, memory) }?;
+        let receive = unsafe { mailbox.post_lent(from, memory) };
         let posted = receive.posted();
         let operation = self.lend(posted.process(), Box::new(receive));
-        Ok((operation, posted))
+        (operation, posted)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::lent::Scope;
 use super::wait::wait;
 use crate::error::{Result, RetrieveError};
-use crate::mailbox::{Mailbox, PostedLent};
+use crate::mailbox::{Mailbox, PostedLent, Whose};
 use crate::operations::Operation;
 use crate::plain::Plain;
 use crate::rank::Rank;
@@ -54,9 +54,7 @@ impl<'scope> Scope<'scope, '_> {
         mailbox: &Mailbox,
         memory: &'scope mut [T],
     ) -> PendingReceive<'scope> {
-        let lent = self.lend_memory(mailbox, None, memory);
-        // Only a rank that is named can be a wrong one.
-        self.receive(lent.expect("anybody may send"))
+        self.receive(self.lend_memory(mailbox, Whose::Anybody, memory))
     }
 
     /// The same for a message of one rank.
@@ -88,8 +86,8 @@ impl<'scope> Scope<'scope, '_> {
         rank: impl Into<Rank>,
         memory: &'scope mut [T],
     ) -> Result<PendingReceive<'scope>> {
-        let lent = self.lend_memory(mailbox, Some(rank.into()), memory)?;
-        Ok(self.receive(lent))
+        let from = mailbox.whose(rank.into())?;
+        Ok(self.receive(self.lend_memory(mailbox, from, memory)))
     }
 
     fn receive(&self, (operation, posted): (Arc<Operation>, PostedLent)) -> PendingReceive<'scope> {

@@ -26,4 +26,5 @@ mod thread;
 pub(super) use self::exchange::Exchange;
 pub(crate) use self::lent::{LentReceive, PostedLent};
 pub use self::receive::{Receive, Received};
-pub(super) use self::slot::{Waiter, Whose};
+pub(super) use self::slot::Waiter;
+pub(crate) use self::slot::Whose;
