@@ -78,7 +78,7 @@ pub use memory::{Borrowed, Lent};
 pub use message::{Later, Message};
 pub use plain::{Plain, PlainBytes};
 pub use rank::{Incarnation, ProcessId, Rank, Ranks};
-pub use scope::{Pending, Scope, scope};
+pub use scope::{Filled, Pending, PendingReceive, Scope, scope};
 pub use semaphore::Semaphore;
 pub use sender::Sender;
 pub use workers::Task;

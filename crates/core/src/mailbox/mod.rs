@@ -9,13 +9,14 @@
 //! | `asynchronous` | retrieving as a task |
 //! | `from` | retrieving what one rank sent |
 //! | `select` | waiting for several mailboxes |
-//! | `post_receive`, `posted` | memory that is given before the message comes |
+//! | `post_receive`, `lent_receive`, `posted` | memory that is given before the message comes |
 //! | `lonely` | waiting when nobody is left |
 //! | `descriptor` | for those who wait by `poll` or `epoll` |
 
 mod asynchronous;
 mod descriptor;
 mod from;
+mod lent_receive;
 mod lonely;
 mod look;
 mod post_receive;
@@ -27,6 +28,7 @@ mod waiting;
 
 pub use self::descriptor::Descriptor;
 pub use self::look::Taken;
+pub(crate) use self::posted::{PostedLent, Whose};
 pub use self::posted::{Receive, Received};
 pub use self::retrieve::Next;
 pub use self::select::{Select, select};

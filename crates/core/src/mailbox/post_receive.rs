@@ -65,17 +65,22 @@ impl Mailbox {
         rank: impl Into<Rank>,
         memory: Vec<T>,
     ) -> Result<Receive<T>, Error> {
-        let (rank, size) = (rank.into(), self.process.size);
+        let from = self.whose(rank.into())?;
+        Ok(Receive::post(self.exchange(), from, memory))
+    }
+
+    /// The messages of one rank.
+    pub(crate) fn whose(&self, rank: Rank) -> Result<Whose, Error> {
+        let size = self.process.size;
         if rank.0 >= size {
             return Err(RetrieveError::NoSuchRank { rank, size }.into());
         }
         let over = self.process.peers.latest_gone(rank);
-        let from = Whose::Rank(rank, over.map(|gone| gone.process()));
-        Ok(Receive::post(self.exchange(), from, memory))
+        Ok(Whose::Rank(rank, over.map(|gone| gone.process())))
     }
 
     /// Where its receives and its messages meet. It has the places from now on.
-    fn exchange(&self) -> &Arc<Exchange> {
+    pub(super) fn exchange(&self) -> &Arc<Exchange> {
         let exchange = self.exchange.get_or_init(|| {
             let (process, core) = (Arc::clone(&self.process), Arc::clone(&self.core));
             Exchange::new(process, core)

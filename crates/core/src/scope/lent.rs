@@ -10,7 +10,9 @@ use core::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 
 use crate::lock::lock;
+use crate::mailbox::{Mailbox, PostedLent, Whose};
 use crate::operations::{Operation, Steps};
+use crate::plain::Plain;
 use crate::process::Process;
 
 use super::wait::wait;
@@ -66,6 +68,22 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: only `scope` makes a `Scope`, and drops it before it returns. Its `body` is called for any `'scope` that is not
         // longer than `'env`, and so knows no memory for it but what lasts for `'env`, which is longer than that call.
         unsafe { self.lent.start(process, work) }
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Posts a receive into memory of this scope.
+    pub(super) fn lend_memory<T: Plain + Send + 'static>(
+        &self,
+        mailbox: &Mailbox,
+        from: Whose,
+        memory: &'scope mut [T],
+    ) -> (Arc<Operation>, PostedLent) {
+        // SAFETY: the receive becomes the work of an operation of this scope, at once. `Lent` drops that before `'scope` ends.
+        let receive = unsafe { mailbox.post_lent(from, memory) };
+        let posted = receive.posted();
+        let operation = self.lend(posted.process(), Box::new(receive));
+        (operation, posted)
     }
 }
 

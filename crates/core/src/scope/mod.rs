@@ -3,9 +3,11 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `wait` | waiting for one of them |
+//! | `receive` | posted receives into borrowed memory |
 //! | `lent` | operations that refer to memory of a scope, and when it is its owner's again |
 
 mod lent;
+mod receive;
 mod wait;
 
 use core::fmt;
@@ -21,6 +23,7 @@ use crate::posting::{Posted, Posting};
 use crate::process::Process;
 
 pub use lent::{Scope, scope};
+pub use receive::{Filled, PendingReceive};
 use wait::wait;
 
 /// Communication under way. It is done when the scope ends, at the latest. Dropping this neither stops it nor waits for it.

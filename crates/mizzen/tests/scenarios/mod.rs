@@ -19,6 +19,7 @@ pub(crate) mod names;
 pub(crate) mod operations;
 pub(crate) mod pool;
 pub(crate) mod posted;
+pub(crate) mod posted_in_scope;
 pub(crate) mod posting;
 pub(crate) mod pushed;
 pub(crate) mod rpc;
@@ -283,6 +284,13 @@ macro_rules! scenarios {
                 a_thousand_receives_are_done_whatever_the_order_of_the_messages,
                 receives_of_a_mailbox_that_is_dropped_end,
                 a_receive_goes_on_while_its_thread_waits_for_something_else,
+            }
+            posted_in_scope {
+                memory_of_a_scope_is_filled_by_the_messages_that_come,
+                the_end_of_a_scope_waits_for_its_receives,
+                a_receive_of_a_scope_that_is_cancelled_leaves_its_message_to_the_next,
+                a_panic_in_a_scope_withdraws_its_receives,
+                what_does_not_fit_memory_of_a_scope_is_retrieved,
             }
             scope {
                 what_is_posted_goes_on_while_the_closure_computes,

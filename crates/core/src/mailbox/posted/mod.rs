@@ -12,9 +12,11 @@
 //! | `owner` | what the owner of the mailbox sees of it |
 //! | `thread` | waiting with a thread |
 //! | `receive` | what the user holds |
+//! | `lent` | one into borrowed memory |
 
 mod board;
 mod exchange;
+mod lent;
 mod memory;
 mod owner;
 mod receive;
@@ -22,5 +24,7 @@ mod slot;
 mod thread;
 
 pub(super) use self::exchange::Exchange;
+pub(crate) use self::lent::{LentReceive, PostedLent};
 pub use self::receive::{Receive, Received};
-pub(super) use self::slot::{Waiter, Whose};
+pub(super) use self::slot::Waiter;
+pub(crate) use self::slot::Whose;

@@ -23,7 +23,7 @@ use crate::rank::{ProcessId, Rank};
 
 /// Whose messages a receive wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mailbox) enum Whose {
+pub(crate) enum Whose {
     Anybody,
     /// One rank, of which this life was over when the receive was posted.
     Rank(Rank, Option<ProcessId>),
