@@ -4,7 +4,7 @@
 //! launcher has no room for what they hold.
 //!
 //! A process costs four descriptors: its socket, two pipes, and one by which its end is seen. Where the limit does not allow four
-//! for each, the last one is left out, and ends are looked for: when a socket closes, and every few milliseconds.
+//! for each, the last one is left out, and ends are looked for: soon after a socket closes, and every few milliseconds.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -43,6 +43,8 @@ pub(crate) struct Children {
     pipes: OwnedFd,
     /// Whether each process has a descriptor by which its end is seen.
     sees_ends: bool,
+    /// When ends were looked for.
+    last_look: Instant,
     /// By position in `start.ranks`.
     slots: Vec<Slot>,
     running: usize,
@@ -136,6 +138,7 @@ impl Children {
             sources,
             pipes,
             sees_ends,
+            last_look: Instant::now(),
             slots,
             running: 0,
             closing: Vec::new(),
@@ -415,10 +418,14 @@ impl Children {
     }
 
     /// Those that have ended and are not collected, where that is not seen by their descriptors.
-    pub(crate) fn look_for_ends(&self, ready: &mut Vec<Source>) {
-        if self.sees_ends {
+    pub(crate) fn look_for_ends(&mut self, ready: &mut Vec<Source>) {
+        let Some(next) = self.next_look() else {
+            return;
+        };
+        if self.last_look.elapsed() < next {
             return;
         }
+        self.last_look = Instant::now();
         for (rank, slot) in self.start.ranks.iter().zip(&self.slots) {
             if matches!(slot, Slot::Running(process) if process.is_dead()) {
                 ready.push(Source::Exit(*rank));
@@ -428,7 +435,9 @@ impl Children {
 
     /// How soon ends must be looked for.
     pub(crate) fn next_look(&self) -> Option<Duration> {
-        (!self.sees_ends && self.running > 0).then_some(LOOK)
+        let is_any_ending = !self.closing.is_empty();
+        let soon = if is_any_ending { LOOK_CLOSED } else { LOOK };
+        (!self.sees_ends && self.running > 0).then_some(soon)
     }
 
     pub(crate) fn running(&self) -> usize {
@@ -701,6 +710,8 @@ const DESCRIPTORS_EACH: usize = 4;
 
 /// How soon an end is seen at most that no descriptor and no socket tells of.
 const LOOK: Duration = Duration::from_millis(10);
+/// The same of a process whose socket has closed: its end is a matter of microseconds.
+const LOOK_CLOSED: Duration = Duration::from_millis(1);
 
 /// Packets that wait for a process which does not look: a thousand restarts of each of thirty others.
 const MAX_OUTBOX: usize = 65_536;

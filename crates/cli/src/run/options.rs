@@ -123,7 +123,7 @@ Environment of each process:
   MIZZEN_HOST        The name of its host, as in --hosts
   MIZZEN_LOCAL_RANK  Its rank among the processes of its host
   MIZZEN_LOCAL_SIZE  How many processes its host has
-  MIZZEN_CORES       How many of the host's cores are its share, and so how many workers it has
+  MIZZEN_CORES       How many of the host's cores are its share: so many workers it has, at least two
 
 Exit code:
   0        All processes exited with code 0. With `--on-death continue`, others may have been killed;

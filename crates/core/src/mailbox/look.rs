@@ -1,14 +1,17 @@
 //! Where a mailbox looks for messages: the lanes of its senders, its queue, and the shared lanes that fill it.
 //!
-//! A look begins at the place that had the last message, the *hot* one, where the next one most likely is. It goes on with the
-//! queue and with some of the other lanes and links in turn: a thousand idle ones must not slow down the active one. A mailbox
-//! that is about to sleep, or is asked only once, looks at all of them.
+//! A look begins at the place that had the last message, the *hot* one, where the next one most likely is. It goes on with the few
+//! that had messages before it, the *recent* ones, with the queue, and with a few of the other lanes and links in turn: a thousand
+//! idle ones must not slow down those that are active. A mailbox that is about to sleep, or is asked only once, looks at all of
+//! them.
 
 pub(super) mod among;
 mod elsewhere;
 mod held;
 mod of_rank;
 mod opening;
+#[cfg(test)]
+mod tests;
 
 use core::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -27,8 +30,11 @@ use crate::rank::ProcessId;
 
 use self::held::{Held, Opened};
 
-/// Messages that one place may have in a row before the others are looked at.
+/// Messages that one place may have in a row before the others are looked at, and that the recent ones may have.
 const TURN: u32 = 128;
+
+/// How many places count as recent.
+const RECENT: usize = 4;
 
 /// How far a look goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +46,12 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    /// Of `count` places of a kind, how many one look takes in: all of the first few, and of many so much that each has its
-    /// turn soon.
+    /// Of `count` places of a kind, how many one look takes in: as few of many as of some, so that a look costs the same. All have
+    /// had their turn long before a waiting thread sleeps.
     #[inline]
     fn of(self, count: usize) -> usize {
         match self {
-            Self::Some => count.min(8 + count / 32),
+            Self::Some => count.min(8),
             Self::All => count,
         }
     }
@@ -59,6 +65,10 @@ pub(super) struct Places {
     hot: Cell<Origin>,
     /// How many messages in a row it had, so that the others get their turn.
     streak: Cell<u32>,
+    /// Places that were hot before; the last one comes first. They are hints: lanes and links may have moved.
+    recent: Cell<[Origin; RECENT]>,
+    /// How many messages they had since the others were looked at.
+    recent_streak: Cell<u32>,
     next_lane: Cell<usize>,
     next_link: Cell<usize>,
     /// Whether the queue and the links are looked at before the lanes.
@@ -177,6 +187,8 @@ impl Places {
             links_version: Cell::new(u64::MAX),
             hot: Cell::new(Origin::Lane(0)),
             streak: Cell::new(0),
+            recent: Cell::new([Origin::Network; RECENT]),
+            recent_streak: Cell::new(0),
             next_lane: Cell::new(0),
             next_link: Cell::new(0),
             lanes_last: Cell::new(false),
@@ -342,6 +354,7 @@ impl Places {
             let outcome = self
                 .end_turn(process, core, reach)
                 .or_else(|| self.poll_hot(process, core, reach))
+                .or_else(|| self.poll_recent(process, core))
                 .or_else(|| self.poll_others(process, core, reach));
             // When a lane has ended, another one was moved to its place and may have been passed over.
             if outcome.is_some() || self.lanes.borrow().len() >= lanes {
@@ -426,6 +439,32 @@ impl Places {
                 self.poll_queue(core)
             }),
         }
+    }
+
+    /// The places that were hot before. When they have had their turn, the others come first once.
+    fn poll_recent(&self, process: &Arc<Process>, core: &Arc<Core>) -> Option<Outcome> {
+        let streak = self.recent_streak.get() + 1;
+        if streak > TURN {
+            self.recent_streak.set(0);
+            return None;
+        }
+        for origin in self.recent.get() {
+            let outcome = match origin {
+                _ if origin == self.hot.get() => None,
+                Origin::Lane(index) => self.poll_lane(core, index),
+                // What is queued came before what is in the lane.
+                Origin::Link(index) => self
+                    .poll_queue(core)
+                    .or_else(|| self.poll_link(process, core, index)),
+                // A look at the networks costs more than one at the others, and comes after them.
+                Origin::Network => None,
+            };
+            if outcome.is_some() {
+                self.recent_streak.set(streak);
+                return outcome;
+            }
+        }
+        None
     }
 
     fn poll_lanes(&self, core: &Core, reach: Reach) -> Option<Outcome> {
@@ -540,7 +579,19 @@ impl Places {
         let again = self.hot.get() == origin;
         self.streak
             .set(if again { self.streak.get() + 1 } else { 0 });
-        self.hot.set(origin);
+        if !again {
+            self.note_recent(self.hot.replace(origin));
+        }
+    }
+
+    /// A place is not the hot one any more.
+    fn note_recent(&self, origin: Origin) {
+        let mut recent = self.recent.get();
+        let place = recent.iter().position(|other| *other == origin);
+        let place = place.unwrap_or(RECENT - 1);
+        recent[..=place].rotate_right(1);
+        recent[0] = origin;
+        self.recent.set(recent);
     }
 
     fn take_news(&self, core: &Core) {

@@ -51,8 +51,12 @@ const WORKERS: &str = "MIZZEN_WORKERS";
 /// The variable in which the launcher's agent says how many of the host's cores are this process's share.
 const CORES: &str = "MIZZEN_CORES";
 
-/// How many workers a process has: its share of the host's cores, and no more than it may use, unless `MIZZEN_WORKERS` says
-/// otherwise.
+/// The fewest workers a process has if it may use so many cores: with one, a function that blocks outside of this library would
+/// stop all others.
+const FEWEST: usize = 2;
+
+/// How many workers a process has: its share of the host's cores, at least two, and no more than it may use cores, unless
+/// `MIZZEN_WORKERS` says otherwise.
 pub fn worker_count() -> usize {
     let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let said = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
@@ -62,7 +66,7 @@ pub fn worker_count() -> usize {
 fn workers_of(said: Option<usize>, share: Option<usize>, usable: usize) -> usize {
     let share = share.filter(|share| *share > 0);
     said.filter(|said| *said > 0)
-        .unwrap_or_else(|| share.map_or(usable, |share| share.min(usable)))
+        .unwrap_or_else(|| share.map_or(usable, |share| share.max(FEWEST).min(usable)))
 }
 
 #[cfg(test)]
@@ -74,6 +78,8 @@ mod tests {
         assert_eq!(workers_of(None, None, 8), 8, "alone on the host");
         assert_eq!(workers_of(None, Some(2), 8), 2, "one of four");
         assert_eq!(workers_of(None, Some(4), 2), 2, "bound to two cores");
+        assert_eq!(workers_of(None, Some(1), 8), 2, "one of many");
+        assert_eq!(workers_of(None, Some(1), 1), 1, "one core");
         assert_eq!(workers_of(Some(5), Some(2), 8), 5, "said");
         assert_eq!(workers_of(Some(0), Some(0), 8), 8, "said nothing of use");
     }
