@@ -79,7 +79,7 @@ pub use memory::{Borrowed, Lent, LentBuffer};
 pub use message::{Later, Message};
 pub use plain::{Plain, PlainBytes};
 pub use rank::{Incarnation, ProcessId, Rank, Ranks};
-pub use scope::{Filled, Pending, PendingReceive, Scope, scope};
+pub use scope::{Filled, Pending, PendingReceive, Scope, Transferred, scope};
 pub use semaphore::Semaphore;
 pub use sender::Sender;
 pub use workers::Task;

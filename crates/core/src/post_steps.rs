@@ -37,6 +37,16 @@ pub(crate) enum MemoryPost {
     Over,
 }
 
+impl MemoryPost {
+    /// How many bytes are written.
+    pub(crate) fn moved(&self) -> u64 {
+        match self {
+            Self::Writes { written, .. } => *written as u64,
+            Self::Waits { .. } | Self::Over => 0,
+        }
+    }
+}
+
 /// What became of an attempt to announce a message.
 enum Announced {
     /// It needs nothing more.

@@ -141,6 +141,13 @@ impl Steps for Posting<'_> {
         let (rank, len) = (self.to.rank(), self.message.all_bytes());
         format!("for rank {rank} to read: a message of {len} bytes to it is under way in a scope")
     }
+
+    fn moved(&self) -> u64 {
+        match &self.way {
+            Way::Memory(post) => post.moved(),
+            Way::Net(post) => post.moved(),
+        }
+    }
 }
 
 impl Drop for Posting<'_> {

@@ -23,6 +23,11 @@ pub trait Steps: Send {
 
     /// What it waits for, for the user if that takes long.
     fn waits_for(&self) -> String;
+
+    /// How many bytes went so far, if it can tell.
+    fn moved(&self) -> u64 {
+        0
+    }
 }
 
 /// What a step has done.
@@ -123,6 +128,13 @@ impl<O> Operation<O> {
     pub fn waits_for(&self) -> Option<String> {
         let state = self.try_lock()?;
         state.work.as_ref().map(|work| work.waits_for())
+    }
+
+    /// How many bytes went so far, unless it is moved on just now, or over.
+    #[must_use]
+    pub fn moved(&self) -> Option<u64> {
+        let state = self.try_lock()?;
+        state.work.as_ref().map(|work| work.moved())
     }
 
     /// What a step that panicked leaves is an operation that nobody can move on, and that can be taken back.

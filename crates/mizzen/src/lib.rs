@@ -111,7 +111,7 @@ pub use mizzen_core::{
     FetchError, Filled, Gone, Incarnation, Incoming, JoinError, Later, Lent, LentBuffer, Mailbox,
     MailboxError, MailboxRef, Message, Pending, PendingReceive, Plain, PlainBytes, PostError,
     ProcessId, Rank, Ranks, ReachError, Receive, Received, Result, RetrieveError, Scope, Select,
-    Semaphore, Sender, ServiceError, Task, TaskError, UnpackError, select, zerocopy,
+    Semaphore, Sender, ServiceError, Task, TaskError, Transferred, UnpackError, select, zerocopy,
 };
 pub use pool::{Outcome, Pool, PoolError, Progress, Report};
 pub use rpc::{Call, CallError, Client, RawClient, Reply, Request, Service, is_cancelled};

@@ -198,6 +198,24 @@ impl Steps for Finishing<'_> {
             self.incoming.source()
         )
     }
+
+    fn moved(&self) -> u64 {
+        match (&self.rest, &self.incoming.payload) {
+            (
+                Rest::Stream {
+                    pieces,
+                    next,
+                    filled,
+                },
+                _,
+            ) => {
+                let full = pieces.iter().take(*next).map(|(_, target)| target.len());
+                (full.sum::<usize>() + filled) as u64
+            }
+            (Rest::Body(_), Payload::Offered(offered)) => offered.received() as u64,
+            _ => 0,
+        }
+    }
 }
 
 impl Drop for Finishing<'_> {

@@ -280,6 +280,11 @@ impl<'m> Incoming<'m> {
         })
     }
 
+    /// Bytes of the pieces that have been told where to go.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.pending.iter().map(|(_, target)| target.len()).sum()
+    }
+
     /// The same message, of which no piece has been told where to go.
     pub(super) fn without_pending(self) -> Incoming<'static> {
         Incoming {

@@ -71,6 +71,9 @@ pub(crate) trait Offered: core::fmt::Debug + Send {
     /// Whether all of the body is in the parts. `None`: not yet.
     fn poll_received(&mut self) -> Option<Result<(), UnpackError>>;
 
+    /// How many bytes of the body are in the parts, as far as it comes in more than one part.
+    fn received(&self) -> usize;
+
     /// Nobody wants the body any more: when this returns, nobody writes the parts.
     fn stop_receiving(&mut self);
 

@@ -317,6 +317,14 @@ impl NetOffered {
         }
     }
 
+    /// How many bytes are where they should be.
+    pub(super) fn bytes_received(&self) -> usize {
+        match &self.place {
+            Some(Place::Lent { end, .. } | Place::Kept { end, .. }) => end.bytes_moved(),
+            Some(Place::Over) | None => 0,
+        }
+    }
+
     /// Nobody wants the body any more: when this returns, nobody writes its parts.
     pub(super) fn stop(&mut self) {
         let Some(Place::Lent { end, hub }) = &self.place else {

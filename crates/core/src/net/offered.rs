@@ -37,6 +37,10 @@ impl Offered for NetOffered {
         self.poll()
     }
 
+    fn received(&self) -> usize {
+        self.bytes_received()
+    }
+
     fn stop_receiving(&mut self) {
         self.stop();
     }

@@ -34,6 +34,10 @@ impl End {
         self.moved.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    pub(super) fn bytes_moved(&self) -> usize {
+        self.moved.load(Ordering::Relaxed)
+    }
+
     pub(super) fn get(&self) -> Option<Outcome> {
         match self.outcome.load(Ordering::Acquire) {
             0 => None,

@@ -27,6 +27,16 @@ pub(crate) enum NetPost {
     Over,
 }
 
+impl NetPost {
+    /// How many bytes of the body went.
+    pub(crate) fn moved(&self) -> u64 {
+        match self {
+            Self::Goes(body) => body.end.bytes_moved() as u64,
+            Self::Waits(_) | Self::Over => 0,
+        }
+    }
+}
+
 /// A body that was lent to the driver, with the memory that is not its user's.
 pub(crate) struct Body {
     hub: Arc<dyn Hub>,

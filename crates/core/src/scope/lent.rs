@@ -41,7 +41,7 @@ pub fn scope<'env, T>(body: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> T) 
     };
     let outcome = body(&scope);
     while let Some((process, operation)) = scope.lent.unfinished() {
-        wait(&process, &operation);
+        wait(&process, &operation, |_| ());
     }
     outcome
 }

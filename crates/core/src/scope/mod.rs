@@ -2,41 +2,28 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | `pending` | what a program holds of one of them |
 //! | `wait` | waiting for one of them |
 //! | `receive` | posted receives into borrowed memory |
 //! | `lent` | operations that refer to memory of a scope, and when it is its owner's again |
 
 mod lent;
+mod pending;
 mod receive;
 mod wait;
 
-use core::fmt;
-use core::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::address::MailboxRef;
-use crate::error::Result;
 use crate::incoming::{Finishing, Incoming};
 use crate::message::Message;
-use crate::operations::{Operation, Stepped, Steps, Work};
+use crate::operations::{Stepped, Steps, Work};
 use crate::posting::{Posted, Posting};
 use crate::process::Process;
 
 pub use lent::{Scope, scope};
+pub use pending::{Pending, Transferred};
 pub use receive::{Filled, PendingReceive};
-use wait::wait;
-
-/// Communication under way. It is done when the scope ends, at the latest. Dropping this neither stops it nor waits for it.
-pub struct Pending<'scope>(State<'scope>);
-
-enum State<'scope> {
-    Done(Result<()>),
-    UnderWay {
-        process: Arc<Process>,
-        operation: Arc<Operation>,
-        _scope: PhantomData<&'scope ()>,
-    },
-}
 
 impl<'scope> Scope<'scope, '_> {
     /// Posts a message. If there is no room for it now, it goes on while the closure computes: when it is its turn, and, if it
@@ -66,11 +53,12 @@ impl<'scope> Scope<'scope, '_> {
     /// }).unwrap();
     /// ```
     pub fn post(&self, to: &MailboxRef, message: Message<'scope>) -> Pending<'scope> {
+        let total = message.all_bytes() as u64;
         match Posting::begin(to, message) {
-            Posted::Now(outcome) => Pending(State::Done(outcome)),
+            Posted::Now(outcome) => Pending::done(outcome, total),
             Posted::UnderWay(posting) => {
                 let process = Arc::clone(posting.process());
-                self.start(process, posting)
+                self.start(process, posting, total)
             }
         }
     }
@@ -94,67 +82,20 @@ impl<'scope> Scope<'scope, '_> {
     /// ```
     pub fn finish(&self, incoming: Incoming<'scope>) -> Pending<'scope> {
         let process = Arc::clone(&incoming.process);
+        let total = incoming.pending_bytes() as u64;
         let mut finishing = match Finishing::new(incoming) {
             Ok(finishing) => Box::new(finishing),
-            Err(error) => return Pending(State::Done(Err(error.into()))),
+            Err(error) => return Pending::done(Err(error.into()), total),
         };
         match finishing.step() {
-            Stepped::Done(outcome) => Pending(State::Done(outcome)),
-            Stepped::Moved | Stepped::Idle => self.start(process, finishing),
+            Stepped::Done(outcome) => Pending::done(outcome, total),
+            Stepped::Moved | Stepped::Idle => self.start(process, finishing, total),
         }
     }
 
-    fn start(&self, process: Arc<Process>, work: Work<'scope>) -> Pending<'scope> {
+    fn start(&self, process: Arc<Process>, work: Work<'scope>, total: u64) -> Pending<'scope> {
         let operation = self.lend(&process, work);
         process.move_on_later(Arc::clone(&operation));
-        Pending(State::UnderWay {
-            process,
-            operation,
-            _scope: PhantomData,
-        })
-    }
-}
-
-impl Pending<'_> {
-    /// Whether it is done. Moves it on, if it can go on.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        match &self.0 {
-            State::Done(_) => true,
-            State::UnderWay { operation, .. } => {
-                // Not the others: who asks ten thousand would move on each of them as often.
-                operation.is_done() || operation.step() && operation.is_done()
-            }
-        }
-    }
-
-    /// Waits until it is done, and moves on whatever else is under way in this process meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// As those of [`MailboxRef::post`] and [`Incoming::finish`].
-    pub fn wait(self) -> Result<()> {
-        match self.0 {
-            State::Done(outcome) => outcome,
-            State::UnderWay {
-                process, operation, ..
-            } => {
-                wait(&process, &operation);
-                // Nobody else has this, and the scope has not ended.
-                operation.take_outcome().unwrap_or(Ok(()))
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Pending<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_done = match &self.0 {
-            State::Done(_) => true,
-            State::UnderWay { operation, .. } => operation.is_done(),
-        };
-        f.debug_struct("Pending")
-            .field("is_done", &is_done)
-            .finish()
+        Pending::under_way(process, operation, total)
     }
 }

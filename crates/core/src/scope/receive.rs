@@ -113,7 +113,7 @@ impl PendingReceive<'_> {
     ///
     /// As those of [`Receive::wait`](crate::Receive::wait).
     pub fn wait(self) -> Result<Filled> {
-        wait(self.posted.process(), &self.operation);
+        wait(self.posted.process(), &self.operation, |_| ());
         if let Some(outcome) = self.operation.take_outcome() {
             outcome?;
         }

@@ -13,14 +13,19 @@ use crate::wait::{Contention, Patience, Step};
 const FIRST_NAP: Duration = Duration::from_micros(20);
 const LONGEST_NAP: Duration = Duration::from_millis(1);
 
-/// Waits until an operation is done.
-pub(super) fn wait(process: &Arc<Process>, operation: &Operation) {
+/// Waits until an operation is done. Tells how many bytes went, whenever there are more.
+pub(super) fn wait(process: &Arc<Process>, operation: &Operation, mut tell: impl FnMut(u64)) {
     let contention = Contention::default();
     let mut patience = Patience::until(None, &contention);
-    let mut nap = FIRST_NAP;
+    let (mut nap, mut told) = (FIRST_NAP, 0);
     while !operation.is_done() {
         process.pump_all();
-        if process.operations.move_on() {
+        let has_moved = process.operations.move_on();
+        if let Some(moved) = operation.moved().filter(|moved| *moved > told) {
+            told = moved;
+            tell(moved);
+        }
+        if has_moved {
             (patience, nap) = (Patience::until(None, &contention), FIRST_NAP);
             continue;
         }

@@ -334,6 +334,8 @@ macro_rules! scenarios {
                 several_messages_are_finished_at_once,
                 messages_are_finished_while_others_are_posted,
                 pieces_are_finished_in_a_scope_as_without,
+                a_scope_tells_how_far_its_messages_are,
+                a_scope_tells_of_a_short_message_once,
                 the_leave_of_a_rank_ends_what_is_finished_of_it,
                 ten_thousand_posts_under_way_make_no_thread,
                 what_is_lent_in_a_message_under_way_arrives,

@@ -4,9 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use mizzen::{Deck, Error, Mailbox, MailboxRef, Message, PostError, Result, UnpackError};
+use mizzen::{
+    Deck, Error, Mailbox, MailboxRef, Message, PostError, Result, Transferred, UnpackError,
+};
 
-use super::{Job, bytes, inbox_of, pair};
+use super::{Job, bytes, inbox_of, meet, pair};
 
 /// More than may wait for a mailbox, and than may be unread.
 const BEYOND: usize = 80 << 20;
@@ -593,6 +595,78 @@ pub(crate) fn what_is_lent_in_a_message_under_way_arrives(job: &Job<'_>) {
                 filled.send(&count)?;
                 posted.into_iter().try_for_each(|one| one.wait())
             })
+        },
+    );
+}
+
+/// What was told rises, and ends with everything.
+fn rises_to(told: &[Transferred], total: usize) {
+    let total = total as u64;
+    assert!(told.is_sorted_by(|one, next| one.bytes <= next.bytes));
+    assert!(told.iter().all(|one| one.total == total), "{told:?}");
+    assert_eq!(told.last().map(|last| last.bytes), Some(total));
+}
+
+/// The reader goes on when it has heard that the poster was told of the beginning, which cannot be the end then: more is left
+/// than may be unread.
+pub(crate) fn a_scope_tells_how_far_its_messages_are(job: &Job<'_>) {
+    const FIRST: usize = 20 << 20;
+    pair(
+        job,
+        |deck, inbox| {
+            let mut incoming = inbox.retrieve()?;
+            let (mut first, mut rest) = (vec![0; FIRST], vec![0; BEYOND]);
+            incoming.unpack_express_into(&mut first[..])?;
+            meet(deck, "told")?;
+            let mut told = Vec::new();
+            deck.scope(|scope| {
+                incoming.unpack_cheaper(&mut rest[..])?;
+                let finishing = scope.finish(incoming);
+                assert_eq!(finishing.progress().total, BEYOND as u64);
+                finishing.wait_with_progress(|progress| told.push(progress))
+            })?;
+            rises_to(&told, BEYOND);
+            check(&first, 1, FIRST);
+            check(&rest, 2, BEYOND);
+            Ok(())
+        },
+        |deck, address| {
+            let (first, rest) = (bytes(1, FIRST), bytes(2, BEYOND));
+            let mut told = Vec::new();
+            deck.scope(|scope| {
+                let mut message = of(&first);
+                message.pack_cheaper(&rest[..]);
+                let posted = scope.post(&address, message);
+                posted.wait_with_progress(|progress| {
+                    if told.is_empty() {
+                        assert!(progress.bytes < progress.total, "{progress:?}");
+                        meet(deck, "told").expect("the reader is there");
+                    }
+                    told.push(progress);
+                })
+            })?;
+            rises_to(&told, FIRST + BEYOND);
+            Ok(())
+        },
+    );
+}
+
+/// What is done at once is told as done.
+pub(crate) fn a_scope_tells_of_a_short_message_once(job: &Job<'_>) {
+    pair(
+        job,
+        |_, inbox| inbox.receive::<u64>().map(drop),
+        |deck, address| {
+            let mut told = Vec::new();
+            deck.scope(|scope| {
+                let mut message = Message::new();
+                message.pack_safer(&7u64);
+                let posted = scope.post(&address, message);
+                posted.wait_with_progress(|progress| told.push(progress))
+            })?;
+            assert_eq!(told.len(), 1);
+            rises_to(&told, 8);
+            Ok(())
         },
     );
 }
