@@ -1,4 +1,4 @@
-//! Threads that are about to block, or to be busy for long, say so, so that another may take their place.
+//! Threads that are about to block say so, so that another may take their place.
 //!
 //! A worker (`workers`) gives its place away while it blocks. What blocks lies below the workers, and need not know them: it
 //! finds what the calling thread left here.
@@ -13,9 +13,6 @@ pub(crate) trait WorkerSlot {
 
     /// Takes it back.
     fn come_back(&self);
-
-    /// Keeps the place, but is busy for long.
-    fn step_aside(&self);
 }
 
 thread_local! {
@@ -44,12 +41,6 @@ pub fn block_in_place<T>(blocks: impl FnOnce() -> T) -> T {
     };
     let _back = Back(&*place);
     blocks()
-}
-
-/// What comes next takes long: if the calling thread is a worker, another is to look for what comes.
-pub fn step_aside() {
-    let place = SLOT.with_borrow(Clone::clone);
-    place.into_iter().for_each(|place| place.step_aside());
 }
 
 /// Takes the place again, also after a panic.

@@ -3,7 +3,7 @@
 //! A service is a [`Source`] that the [`Workers`] of its process look at. It takes messages out of its mailbox
 //! [unopened](Next), reads what it needs at the front of them, and lets a worker do the rest.
 
-pub use crate::blocking::{block_in_place, step_aside};
+pub use crate::blocking::block_in_place;
 pub use crate::counters::{Counted, Counter, Rows, summary};
 pub use crate::lock::{lock, lock_patiently, try_lock};
 pub use crate::mailbox::{Next, Taken};
@@ -12,7 +12,7 @@ pub use crate::rank::{Address, FIRST_MAILBOX, MailboxId};
 pub use crate::values::decode;
 pub use crate::wait::deadline_in;
 pub use crate::workers::{
-    Pace, Source, Worker, Workers, catch_panics, panic_message, worker_count,
+    Pace, Source, Worker, Workers, catch_panics, panic_message, step_aside, worker_count,
 };
 pub use mizzen_lane::SHORT_MAX;
 

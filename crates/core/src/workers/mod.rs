@@ -13,12 +13,10 @@
 //! | `roster.rs` | the queue, and from where else work comes; who works, watches, is parked or blocked is `crates/lane/src/roster.rs` |
 //! | `worker.rs` | what a worker does |
 //! | `pace.rs` | whether work takes longer than waking another worker |
-//! | `paced.rs` | tasks that have another worker watch if they take long |
 //! | `source.rs` | where work comes from besides the queue |
 //! | `task.rs` | what a program holds of a task |
 
 mod pace;
-mod paced;
 mod roster;
 mod source;
 mod task;
@@ -32,6 +30,7 @@ pub use source::{Source, Worker};
 pub use task::{Task, catch_panics, panic_message};
 use worker::WorkerThread;
 pub(crate) use worker::on_worker;
+pub use worker::step_aside;
 
 use crate::bells::Bells;
 use crate::links::Links;

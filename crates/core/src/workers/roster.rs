@@ -9,7 +9,6 @@ use async_task::Runnable;
 use crossbeam_deque::{Injector, Steal};
 use mizzen_lane::{Calls, Roster};
 
-use super::paced::{First, in_pace};
 use super::source::{Awaited, Source};
 use super::task::{Task, catch_panics};
 use crate::bells::Bells;
@@ -76,20 +75,13 @@ impl Workers {
         self: &Arc<Self>,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Task<T> {
-        let (runnable, task) = self.make(in_pace(catch_panics(future), First::ByWorkers));
+        let (runnable, task) = self.prepare(catch_panics(future));
         runnable.schedule();
         Task::new(task)
     }
 
-    /// A future whose first part is run by the caller, and the rest by the workers.
+    /// A future that runs on the workers when it is scheduled; whoever has it may run its first part itself.
     pub fn prepare<T: Send + 'static>(
-        self: &Arc<Self>,
-        future: impl Future<Output = T> + Send + 'static,
-    ) -> (Runnable, async_task::Task<T>) {
-        self.make(in_pace(future, First::ByCaller))
-    }
-
-    fn make<T: Send + 'static>(
         self: &Arc<Self>,
         future: impl Future<Output = T> + Send + 'static,
     ) -> (Runnable, async_task::Task<T>) {

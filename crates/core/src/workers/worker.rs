@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_task::Runnable;
 use mizzen_lane::Parked;
 
 use super::roster::Workers;
@@ -42,6 +41,11 @@ pub(crate) fn on_worker<T>(use_it: impl FnOnce(Option<&WorkerThread>) -> T) -> T
     use_it(worker.as_deref())
 }
 
+/// What comes next takes long: if the calling thread is a worker, another is to watch.
+pub fn step_aside() {
+    on_worker(|worker| worker.into_iter().for_each(Worker::step_aside));
+}
+
 impl Worker for WorkerThread {
     fn step_aside(&self) {
         let watches = self.watches.replace(false);
@@ -62,7 +66,7 @@ impl WorkerSlot for WorkerThread {
         if self.away.replace(true) {
             return false;
         }
-        Worker::step_aside(self);
+        self.step_aside();
         self.workers.roster.give_place(&self.workers.caller());
         true
     }
@@ -70,10 +74,6 @@ impl WorkerSlot for WorkerThread {
     fn come_back(&self) {
         self.workers.roster.take_place();
         self.away.set(false);
-    }
-
-    fn step_aside(&self) {
-        Worker::step_aside(self);
     }
 }
 
@@ -135,13 +135,14 @@ impl WorkerThread {
             if self.look() {
                 continue;
             }
-            if self.run_task() {
+            if let Some(task) = self.workers.next_task() {
+                task.run();
                 continue;
             }
             if self.workers.roster.start_watching() {
                 self.watches.set(true);
                 self.watch(&contention);
-                Worker::step_aside(self);
+                self.step_aside();
             } else if !self.park() {
                 return;
             }
@@ -152,8 +153,12 @@ impl WorkerThread {
     fn watch(&self, contention: &Contention) {
         let mut patience = Patience::until(None, contention);
         while !self.workers.roster.is_stopped() && !self.workers.roster.has_surplus() {
-            // A task that takes long has stepped aside.
-            if self.run_task() || self.look() {
+            if let Some(task) = self.workers.next_task() {
+                self.step_aside();
+                task.run();
+                return;
+            }
+            if self.look() {
                 if !self.watches.get() {
                     return;
                 }
@@ -169,11 +174,6 @@ impl WorkerThread {
                 Step::Again | Step::Expired(_) => self.start_polling(),
             }
         }
-    }
-
-    fn run_task(&self) -> bool {
-        let task = self.workers.next_task();
-        task.map(Runnable::run).is_some()
     }
 
     /// Looks once at each source until one had something, beginning with another one each time.
@@ -234,7 +234,7 @@ impl WorkerThread {
 
     /// Waits until it is called. `false`: it was not needed for long, and ends.
     fn park(&self) -> bool {
-        Worker::step_aside(self);
+        self.step_aside();
         // What has ended is not to be held while it waits.
         self.sources.take();
         self.version.set(0);
