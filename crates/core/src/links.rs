@@ -132,6 +132,9 @@ impl Links {
     }
 
     fn take_over_own(&self, ticket: LoanTicket) -> Result<Holding, UnpackError> {
+        if !self.arena.comes_home(self.me, ticket) {
+            return Err(UnpackError::TakenBack);
+        }
         let Some(Shared { region, .. }) = self.arena.slab(SlabId(ticket.slab)) else {
             return Err(UnpackError::Malformed);
         };
@@ -278,7 +281,9 @@ impl Links {
 impl Owners for Links {
     fn give_back(&self, handed: HandedTicket) {
         if handed.owner == self.me {
-            self.own().give_back_handed(handed.ticket);
+            if self.arena.comes_home(self.me, handed.ticket) {
+                self.own().give_back_handed(handed.ticket);
+            }
             return;
         }
         if let Some(link) = self.owner(handed.owner) {

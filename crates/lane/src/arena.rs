@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 
 use crate::buddy::Buddy;
 use crate::extent::Extent;
+use crate::loan::LoanTicket;
 use crate::region::Region;
 use crate::returns::{Place, Returns};
 use crate::revocations::Revocations;
@@ -373,6 +374,33 @@ impl<B: Backing> Arena<B> {
     pub fn admit_self(&self, me: B::Holder) -> Option<Place> {
         let (returns, revocations) = self.own();
         self.admit(me, returns, revocations)
+    }
+
+    /// Whether a ticket that a peer sent is of a block of ours, just as it is, that is being handed on to us, `me`: only then may
+    /// we read by it, or give the block back.
+    pub fn comes_home(&self, me: B::Holder, ticket: LoanTicket) -> bool {
+        let mut guard = self.lock();
+        let State {
+            out,
+            blocks,
+            parties,
+            ..
+        } = &mut *guard;
+        let Some(block) = blocks.get(ticket.number as usize) else {
+            return false;
+        };
+        let is_it = |out: &&mut Out<B::Holder>| {
+            matches!(out.what, AtPeer::Block) && out.number == ticket.number
+        };
+        // As it was lent first, it is with whom we lent it to.
+        block.slab == ticket.slab
+            && block.offset as u64 == ticket.offset
+            && ticket.len <= 1 << block.order
+            && ticket.loan > block.loan
+            && out
+                .iter_mut()
+                .find(is_it)
+                .is_some_and(|out| out.is_coming_to(me, ticket.loan, parties))
     }
 
     /// The tables in which this process gives back blocks to itself, and says which it must not take over.

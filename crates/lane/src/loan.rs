@@ -100,7 +100,8 @@ impl Loan {
     #[must_use]
     pub fn next_ticket(&self) -> LoanTicket {
         LoanTicket {
-            loan: self.ticket.loan + 1,
+            // A peer may have said any number.
+            loan: self.ticket.loan.wrapping_add(1),
             ..self.ticket
         }
     }

@@ -159,7 +159,7 @@ impl Returns {
     /// The holder has taken over a block that was handed on to it as this loan. `false`: it has said something of it before, or
     /// of a later one.
     pub(crate) fn take_over(&self, block: u32, loan: u64) -> bool {
-        self.said(block).0 < loan && self.say(block, loan, 0)
+        self.say_if(block, loan, 0, |said, loan| said < loan)
     }
 
     /// The holder hands on the block that it has by this loan.
@@ -186,11 +186,22 @@ impl Returns {
 
     /// Says something of a loan, unless something was said of a later one.
     fn say(&self, block: u32, loan: u64, what: u64) -> bool {
+        self.say_if(block, loan, what, |said, loan| said <= loan)
+    }
+
+    /// The same, if what was said last allows it: of two threads with the same ticket, one takes over.
+    fn say_if(
+        &self,
+        block: u32,
+        loan: u64,
+        what: u64,
+        may_follow: impl Fn(u64, u64) -> bool,
+    ) -> bool {
         if block as usize >= self.buffers {
             return false;
         }
         let word = loan << LOAN_SHIFT | what;
-        let is_later = |old: u64| (old >> LOAN_SHIFT <= word >> LOAN_SHIFT).then_some(word);
+        let is_later = |old: u64| may_follow(old >> LOAN_SHIFT, word >> LOAN_SHIFT).then_some(word);
         // Release pairs with the acquire in `said`: what the holder read of the block was read before.
         self.table
             .word(block as usize)

@@ -158,6 +158,27 @@ impl<H: Copy + Eq> Out<H> {
         false
     }
 
+    /// Whether it is on its way to `me`, as this loan.
+    pub(crate) fn is_coming_to(&mut self, me: H, loan: u64, parties: &Parties<H>) -> bool {
+        for _ in 0..STEPS {
+            let before = self.loan;
+            let whereabouts = self.follow(parties);
+            if self.loan != before {
+                continue;
+            }
+            return match whereabouts {
+                Whereabouts::OnTheWay(to) => {
+                    self.loan.checked_add(1) == Some(loan)
+                        && parties.at(to).is_some_and(|next| next.holder == me)
+                }
+                // Who handed it on has left since.
+                Whereabouts::WithHolder => self.holder == me && self.loan == loan,
+                Whereabouts::Back => false,
+            };
+        }
+        false
+    }
+
     /// Whom it is with, as far as they say.
     fn follow(&mut self, parties: &Parties<H>) -> Whereabouts {
         for _ in 0..STEPS {

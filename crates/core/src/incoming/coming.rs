@@ -234,7 +234,7 @@ impl<'m> Incoming<'m> {
                 wanted.push((at, target));
             }
         }
-        wanted.sort_by_key(|(at, _)| *at);
+        wanted.sort_by_key(|(at, target)| (*at, target.len()));
         wanted
     }
 
