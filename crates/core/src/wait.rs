@@ -111,21 +111,19 @@ impl Contention {
         self.late.set(0);
     }
 
-    /// Looks for about one round trip, on behalf of a task that is about to be left to others. Not if what it waits for is
-    /// usually later than that: then the time would be taken from other tasks for nothing. Whether it is `ready`.
-    pub(crate) fn look_in_time(&self, ready: impl Fn() -> bool) -> bool {
+    /// Looks for about as many round trips, on behalf of a task that is about to be left to others. Not if what it waits for is
+    /// usually later than that: then the time would be taken from other tasks for nothing.
+    pub(crate) fn look_in_time(&self, round_trips: u32, ready: impl Fn() -> bool) {
         if self.expects_late() {
-            return false;
+            return;
         }
-        for _ in 0..SPINS * QUICK_LOOKS {
+        for _ in 0..round_trips * SPINS * QUICK_LOOKS {
             if ready() {
-                self.note_in_time();
-                return true;
+                return self.note_in_time();
             }
             core::hint::spin_loop();
         }
         self.note_late();
-        false
     }
 
     /// Whether to sleep at once, because others would keep the core for long.

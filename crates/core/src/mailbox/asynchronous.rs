@@ -11,6 +11,9 @@ use crate::error::{Error, RetrieveError};
 use crate::incoming::Incoming;
 use crate::workers::on_worker;
 
+/// Round trips in the time of a wake-up.
+const WAKE_UP: u32 = 8;
+
 impl Mailbox {
     /// The next message, for async tasks of any runtime. Dropping the future loses nothing.
     ///
@@ -48,9 +51,14 @@ impl Mailbox {
         if let Some(outcome) = self.poll(Reach::Some) {
             return Poll::Ready(outcome);
         }
-        // To be woken by another thread costs ten times as much as the answer of a peer that is just at it.
-        self.contention
-            .look_in_time(|| self.places.is_hot_ready(&self.core));
+        // To be woken by another thread costs ten times as much as the answer of a peer that is just at it. On a worker of ours
+        // it is worth while to wait until a peer that sleeps has woken up: both are quick from then on.
+        if self.places.is_hot_likely() {
+            let is_worker = on_worker(|worker| worker.is_some());
+            let round_trips = if is_worker { WAKE_UP } else { 1 };
+            self.contention
+                .look_in_time(round_trips, || self.places.is_hot_ready(&self.core));
+        }
         if let Some(outcome) = self.poll(Reach::All) {
             return Poll::Ready(outcome);
         }
