@@ -130,10 +130,10 @@ impl<O> Operation<O> {
         state.work.as_ref().map(|work| work.waits_for())
     }
 
-    /// How many bytes went so far, unless it is moved on just now, or over.
+    /// How many bytes went so far. `None`: it is over. Waits for a thread that moves it on just now, which is for one step.
     #[must_use]
     pub fn moved(&self) -> Option<u64> {
-        let state = self.try_lock()?;
+        let state = self.lock();
         state.work.as_ref().map(|work| work.moved())
     }
 

@@ -66,12 +66,11 @@ impl Pending<'_> {
     /// parts of some MiB.
     #[must_use]
     pub fn progress(&self) -> Transferred {
-        let is_done = self.is_done();
         let bytes = match &self.state {
-            State::UnderWay { operation, .. } if !is_done => operation.moved().unwrap_or(0),
-            _ => self.total,
+            State::UnderWay { operation, .. } if !self.is_done() => operation.moved(),
+            _ => None,
         };
-        self.transferred(bytes)
+        self.transferred(bytes.unwrap_or(self.total))
     }
 
     /// Waits until it is done, and moves on whatever else is under way in this process meanwhile.

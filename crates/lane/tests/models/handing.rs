@@ -3,30 +3,14 @@
 use loom::sync::Arc;
 use loom::thread;
 use mizzen_lane::{
-    Arena, Backing, Block, Borrower, Ending, Lender, Loan, LoanTicket, Purpose, Region, Returns,
+    Arena, Block, Borrower, Ending, Lender, Loan, LoanTicket, Purpose, Region, Returns,
     Revocations, Revoked, SlabId,
 };
 
-use crate::model;
+use crate::{Heap, model};
 
-/// Slabs of heap memory.
-#[derive(Debug)]
-struct Heap;
-
-// SAFETY: the memory is fresh, and loom reports an access that is not ordered.
-unsafe impl Backing for Heap {
-    type Slab = Region;
-    type Error = core::convert::Infallible;
-    type Holder = u32;
-
-    fn make(&self, bytes: usize) -> Result<Region, Self::Error> {
-        Ok(Region::heap(bytes))
-    }
-
-    fn region(slab: &Region) -> &Region {
-        slab
-    }
-}
+/// The owner of the blocks, as a holder.
+const OWNER: u32 = 0;
 
 /// A process that holds blocks of the owner, as both see it.
 struct Party {
@@ -248,5 +232,96 @@ fn a_block_that_comes_to_a_holder_twice_is_followed() {
         chain.overwrite();
         round.join().unwrap();
         assert_eq!(chain.arena.in_use(), 0);
+    });
+}
+
+/// The owner's lender to itself, and the ticket of a block that the process in the middle hands on to the owner.
+fn handed_home(chain: &Chain, loan: &mut Loan) -> (Lender, LoanTicket) {
+    loan.hand_on(chain.arena.admit_self(OWNER).unwrap());
+    let (returns, revocations) = chain.arena.own();
+    // SAFETY: of the tickets below, only the one that comes home is used.
+    let own = unsafe { Lender::new(returns.clone(), revocations.clone()) };
+    (own, loan.next_ticket())
+}
+
+/// A ticket is foreign: what it says of our own block must be as it is.
+#[test]
+fn a_ticket_home_is_believed_only_if_the_block_is_on_its_way() {
+    model(1, || {
+        let chain = Chain::new();
+        let mut loan = chain.lend(7);
+        let is_home = |ticket| chain.arena.comes_home(OWNER, ticket);
+        let early = loan.next_ticket();
+        assert!(!is_home(early), "the middle has it");
+        let elsewhere = chain.say(&mut loan);
+        assert!(!is_home(elsewhere), "it is on its way to another");
+        assert!(chain.middle.lender.keep(&mut loan));
+        let (own, ticket) = handed_home(&chain, &mut loan);
+        assert!(is_home(ticket));
+        let LoanTicket {
+            slab,
+            number,
+            offset,
+            len,
+            loan: count,
+        } = ticket;
+        let lies = [
+            LoanTicket {
+                slab: slab + 1,
+                ..ticket
+            },
+            LoanTicket {
+                number: number + 1,
+                ..ticket
+            },
+            LoanTicket {
+                number: u32::MAX,
+                ..ticket
+            },
+            LoanTicket {
+                offset: offset + 1,
+                ..ticket
+            },
+            LoanTicket {
+                len: len << 40,
+                ..ticket
+            },
+            LoanTicket {
+                loan: count - 1,
+                ..ticket
+            },
+            LoanTicket {
+                loan: count + 1,
+                ..ticket
+            },
+            LoanTicket {
+                loan: u64::MAX,
+                ..ticket
+            },
+        ];
+        lies.into_iter()
+            .for_each(|lie| assert!(!is_home(lie), "{lie:?}"));
+        loan.handed_on();
+        let home = own.take_over(chain.slab(ticket), ticket).unwrap().unwrap();
+        assert_eq!(read(&home), 7);
+        drop(home);
+        assert_eq!(chain.arena.in_use(), 0);
+        assert!(!is_home(ticket), "it is back");
+    });
+}
+
+/// The same message twice, read by two threads: one has the block.
+#[test]
+fn of_two_threads_with_one_ticket_one_takes_over() {
+    model(3, || {
+        let chain = Chain::new();
+        let mut loan = chain.lend(7);
+        let ticket = chain.say(&mut loan);
+        loan.handed_on();
+        let theirs = Arc::clone(&chain);
+        let twin = thread::spawn(move || theirs.take_over(ticket).ok());
+        let mine = chain.take_over(ticket).ok();
+        let twins = twin.join().unwrap();
+        assert!(mine.is_some() != twins.is_some());
     });
 }

@@ -12,11 +12,31 @@ mod workers;
 
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::sync::{Condvar, Mutex};
+use mizzen_lane::{Backing, Region};
 
 fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(body);
+}
+
+/// Slabs of heap memory.
+#[derive(Debug)]
+struct Heap;
+
+// SAFETY: the memory is fresh, and loom reports an access that is not ordered.
+unsafe impl Backing for Heap {
+    type Slab = Region;
+    type Error = core::convert::Infallible;
+    type Holder = u32;
+
+    fn make(&self, bytes: usize) -> Result<Region, Self::Error> {
+        Ok(Region::heap(bytes))
+    }
+
+    fn region(slab: &Region) -> &Region {
+        slab
+    }
 }
 
 /// Stands for the futex: sleeps while the bell has its old count. A lost wake-up is an endless wait, which loom

@@ -4,30 +4,11 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 use mizzen_lane::{
-    Arena, Backing, Begun, Block, Borrower, Ending, Filling, Lender, Loan, LoanTicket, NoBlock,
-    NoMore, Purpose, Receiver, Region, Returns, Revocations, SlabId, StreamIn, Written,
+    Arena, Begun, Block, Borrower, Ending, Filling, Lender, Loan, LoanTicket, NoBlock, NoMore,
+    Purpose, Receiver, Region, Returns, Revocations, SlabId, StreamIn, Written,
 };
 
-use crate::model;
-
-/// Slabs of heap memory.
-#[derive(Debug)]
-struct Heap;
-
-// SAFETY: the memory is fresh, and loom reports an access that is not ordered.
-unsafe impl Backing for Heap {
-    type Slab = Region;
-    type Error = core::convert::Infallible;
-    type Holder = u32;
-
-    fn make(&self, bytes: usize) -> Result<Region, Self::Error> {
-        Ok(Region::heap(bytes))
-    }
-
-    fn region(slab: &Region) -> &Region {
-        slab
-    }
-}
+use crate::{Heap, model};
 
 const PEER: u32 = 7;
 
