@@ -1,6 +1,6 @@
 //! Names: binding and fetching, with the holder of each name found by its hash.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -61,8 +61,19 @@ struct Questions {
 
 #[derive(Debug)]
 struct Question {
+    name: String,
     holder: Rank,
-    answer: Option<Answer>,
+    outcome: Option<Outcome>,
+}
+
+/// What became of a question.
+#[derive(Clone, Debug)]
+enum Outcome {
+    Answered(Answer),
+    /// The holder is gone.
+    Lost(Gone),
+    /// Another process holds the name now.
+    Moved,
 }
 
 #[derive(Clone, Debug)]
@@ -71,7 +82,6 @@ enum Answer {
     Conflict(Address),
     Found(Address, Keep),
     Refused(NameRefusal),
-    Lost(Gone),
 }
 
 impl Names {
@@ -156,7 +166,7 @@ impl Names {
                 name: text(),
                 cause: reason.to_string(),
             }),
-            Ok(Answer::Lost(gone)) | Err(Failure::Reach(ReachError::Gone(gone))) => {
+            Err(Failure::Reach(ReachError::Gone(gone))) => {
                 Err(BindError::HolderGone { name: text(), gone })
             }
             Err(Failure::Reach(error)) => Err(BindError::Refused {
@@ -243,7 +253,7 @@ impl Names {
                 name: text(),
                 cause: "the keeper answered another question".into(),
             }),
-            Ok(Answer::Lost(gone)) | Err(Failure::Reach(ReachError::Gone(gone))) => {
+            Err(Failure::Reach(ReachError::Gone(gone))) => {
                 Err(FetchError::HolderGone { name: text(), gone })
             }
             Err(Failure::Reach(error)) => Err(FetchError::Refused {
@@ -321,7 +331,19 @@ impl Names {
             .values_mut()
             .filter(|question| question.holder == gone.rank())
         {
-            question.answer.get_or_insert(Answer::Lost(gone));
+            question.outcome.get_or_insert(Outcome::Lost(gone));
+        }
+        self.answered.notify_all();
+    }
+
+    /// A rank was started again: what others were asked for only while it was away is asked of it.
+    pub(crate) fn handle_joined(&self, courier: &dyn Courier) {
+        let mut questions = lock(&self.questions);
+        for question in questions.open.values_mut() {
+            let name = Name::new(&question.name);
+            if name.is_ok_and(|name| self.holder_of(courier, name) != question.holder) {
+                question.outcome.get_or_insert(Outcome::Moved);
+            }
         }
         self.answered.notify_all();
     }
@@ -384,7 +406,8 @@ impl Names {
         }
     }
 
-    /// Asks the holder of `name` and waits for its answer. If the holder is gone, its next life or successor is asked.
+    /// Asks the holder of `name` and waits for its answer. If the holder is gone, its next life or successor is asked, as often as
+    /// another one goes.
     fn ask<'a>(
         &self,
         courier: &dyn Courier,
@@ -394,20 +417,20 @@ impl Names {
         waits: &dyn Fn(Rank) -> String,
     ) -> Result<Answer, Failure> {
         let started = Instant::now();
-        let mut tries = 0;
+        let (mut lost, mut tries) = (HashSet::new(), 0);
         loop {
             let left = patience.map(|patience| patience.saturating_sub(started.elapsed()));
-            let holder = self.holder_of(courier, name);
-            let gone = match self.ask_once(courier, holder, name, &frame, left, waits) {
-                Ok(Answer::Lost(gone)) => gone,
-                Err(Failure::Reach(ReachError::Gone(gone))) => gone,
+            let gone = match self.ask_once(courier, name, &frame, left, waits) {
+                Ok(Outcome::Answered(answer)) => return Ok(answer),
+                Ok(Outcome::Moved) => continue,
+                Ok(Outcome::Lost(gone)) | Err(Failure::Reach(ReachError::Gone(gone))) => gone,
                 Err(Failure::TimedOut(_)) => return Err(Failure::TimedOut(started.elapsed())),
-                outcome => return outcome,
+                Err(failure) => return Err(failure),
             };
             courier.note_gone(gone);
-            tries += 1;
+            tries += u32::from(!lost.insert(gone.process()));
             if tries > self.size.saturating_mul(2) {
-                return Ok(Answer::Lost(gone));
+                return Err(Failure::Reach(ReachError::Gone(gone)));
             }
         }
     }
@@ -415,31 +438,31 @@ impl Names {
     fn ask_once<'a>(
         &self,
         courier: &dyn Courier,
-        holder: Rank,
         name: Name<'a>,
         frame: impl Fn(RequestId) -> NameFrame<'a>,
         patience: Option<Duration>,
         waits: &dyn Fn(Rank) -> String,
-    ) -> Result<Answer, Failure> {
-        let request = {
+    ) -> Result<Outcome, Failure> {
+        let (request, holder) = {
             let mut questions = lock(&self.questions);
             questions.last += 1;
             let request = RequestId(questions.last);
-            questions.open.insert(
-                request,
-                Question {
-                    holder,
-                    answer: None,
-                },
-            );
-            request
+            // Under the lock: who ends or comes back from now on finds the question.
+            let holder = self.holder_of(courier, name);
+            let question = Question {
+                name: name.as_str().to_owned(),
+                holder,
+                outcome: None,
+            };
+            questions.open.insert(request, question);
+            (request, holder)
         };
         let outcome = match self.send_to_holder(courier, holder, frame(request)) {
             Ok(()) => self.await_answer(courier, request, patience, &|| waits(holder)),
             Err(error) => Err(Failure::Reach(error)),
         };
         lock(&self.questions).open.remove(&request);
-        if let Err(Failure::TimedOut(_)) = outcome {
+        if let Err(Failure::TimedOut(_)) | Ok(Outcome::Moved) = outcome {
             let _ = self.send_to_holder(courier, holder, NameFrame::Cancel { request, name });
         }
         outcome
@@ -451,19 +474,16 @@ impl Names {
         request: RequestId,
         patience: Option<Duration>,
         waits: &dyn Fn() -> String,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Outcome, Failure> {
         /// A name is usually bound by then; after this the user is told.
         const REMARK_AFTER: Duration = Duration::from_secs(5);
         let mut remarked = false;
         let started = Instant::now();
         let mut questions = lock(&self.questions);
         loop {
-            if let Some(answer) = questions
-                .open
-                .get(&request)
-                .and_then(|question| question.answer.clone())
-            {
-                return Ok(answer);
+            let question = questions.open.get(&request);
+            if let Some(outcome) = question.and_then(|question| question.outcome.clone()) {
+                return Ok(outcome);
             }
             let waited = started.elapsed();
             let left = patience.map(|patience| patience.saturating_sub(waited));
@@ -496,7 +516,7 @@ impl Names {
 
     fn answer(&self, request: RequestId, answer: Answer) {
         if let Some(question) = lock(&self.questions).open.get_mut(&request) {
-            question.answer = Some(answer);
+            question.outcome = Some(Outcome::Answered(answer));
         }
         self.answered.notify_all();
     }

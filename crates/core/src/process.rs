@@ -266,6 +266,7 @@ impl Process {
     pub(crate) fn peer_joined(&self, life: ProcessId) {
         debug!(parent: &self.span, rank = %life, "rank started again");
         self.peers.note_joined(life);
+        self.names.handle_joined(self);
         self.bind_again(life.rank);
     }
 
