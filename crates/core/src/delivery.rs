@@ -135,6 +135,8 @@ pub(crate) struct LaneIn {
     pub(crate) link: Arc<MemoryLink>,
     /// The sender will not touch the lane again.
     pub(crate) done: Arc<AtomicBool>,
+    /// Whether all that earlier lives of its sender sent was taken, and their end told.
+    pub(crate) is_due: bool,
     on_drop: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -181,11 +183,11 @@ impl Core {
         self.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Queues the news that a process is gone, once for each. The caller wakes the owner.
+    /// Queues the news that a process is gone, once for each, and before what its next life has sent. The caller wakes the owner.
     pub(crate) fn tell_gone(&self, gone: Gone) {
         if lock(&self.told_gone).insert(gone.process()) {
             let mut queue = lock(&self.queue);
-            queue.push(Entry::Gone(gone));
+            queue.push_gone(gone);
             self.queued.store(queue.len(), Ordering::Release);
         }
     }
@@ -201,37 +203,34 @@ impl Core {
         self.queued.load(Ordering::Acquire) == 0
     }
 
-    /// Takes the oldest entry of the queue.
-    pub(crate) fn next_entry(&self) -> Option<Entry> {
+    /// Takes the oldest entry of the queue whose time has come.
+    pub(crate) fn next_entry(&self, is_too_early: impl Fn(&Entry) -> bool) -> Option<Entry> {
         if self.queued.load(Ordering::Acquire) == 0 {
             return None;
         }
         let mut queue = lock(&self.queue);
-        let entry = queue.pop();
-        self.queued.store(queue.len(), Ordering::Release);
-        if let Some(account) = entry.as_ref().and_then(Entry::lane_account) {
-            account.note_unqueued();
-        }
-        entry
+        let entry = queue.pop(is_too_early);
+        self.note_taken(&queue, entry)
     }
 
-    /// Takes the oldest wanted entry of the queue; the others stay where they are.
-    pub(crate) fn next_entry_of(&self, wanted: Wanted, searched: &mut Searched) -> Option<Entry> {
-        self.next_entry_where(|entry| wanted.is(entry), searched)
-    }
-
-    /// Takes the oldest such entry of the queue. What was searched before was searched for the same.
+    /// Takes the oldest such entry of the queue whose time has come; the others stay where they are. What was searched before was
+    /// searched for the same.
     pub(crate) fn next_entry_where(
         &self,
         is_it: impl Fn(&Entry) -> bool,
+        is_too_early: impl Fn(&Entry) -> bool,
         searched: &mut Searched,
     ) -> Option<Entry> {
         if self.queued.load(Ordering::Acquire) == 0 {
             return None;
         }
         let mut queue = lock(&self.queue);
-        let place = queue.find(is_it, searched)?;
+        let place = queue.find(is_it, is_too_early, searched)?;
         let entry = queue.take(place);
+        self.note_taken(&queue, entry)
+    }
+
+    fn note_taken(&self, queue: &Queue, entry: Option<Entry>) -> Option<Entry> {
         self.queued.store(queue.len(), Ordering::Release);
         if let Some(account) = entry.as_ref().and_then(Entry::lane_account) {
             account.note_unqueued();
@@ -250,17 +249,13 @@ impl Core {
         is_it: impl Fn(&Entry) -> bool,
         searched: &mut Searched,
     ) -> bool {
-        self.queued.load(Ordering::Acquire) > 0 && lock(&self.queue).find(is_it, searched).is_some()
+        self.queued.load(Ordering::Acquire) > 0
+            && lock(&self.queue).find(is_it, |_| false, searched).is_some()
     }
 
-    /// Puts an entry back, behind what came meanwhile.
-    pub(crate) fn requeue(&self, entry: Entry) {
-        let mut queue = lock(&self.queue);
-        if let Some(account) = entry.lane_account() {
-            account.note_queued();
-        }
-        queue.push(entry);
-        self.queued.store(queue.len(), Ordering::Release);
+    /// Whether the news of the end of a life before this one waits in the queue.
+    pub(crate) fn has_gone_before(&self, life: ProcessId) -> bool {
+        self.queued.load(Ordering::Acquire) > 0 && lock(&self.queue).has_gone_before(life)
     }
 
     /// Takes out a message that is not to be retrieved after all.
@@ -268,11 +263,7 @@ impl Core {
         let mut queue = lock(&self.queue);
         let place = queue.find_message(is_it)?;
         let entry = queue.take(place);
-        self.queued.store(queue.len(), Ordering::Release);
-        if let Some(account) = entry.as_ref().and_then(Entry::lane_account) {
-            account.note_unqueued();
-        }
-        match entry {
+        match self.note_taken(&queue, entry) {
             Some(Entry::Message(delivery)) => Some(delivery),
             _ => None,
         }
@@ -426,6 +417,7 @@ impl LaneIn {
         on_drop: impl FnOnce() + Send + 'static,
     ) -> Self {
         Self {
+            is_due: link.peer.incarnation.0 == 0,
             consumer,
             link,
             done,
@@ -449,6 +441,12 @@ impl LaneIn {
 
     pub(crate) fn still_holds_messages_of(&self, gone: Gone) -> bool {
         self.link.peer == gone.process() && self.consumer.is_ready()
+    }
+
+    /// Whether an earlier life of the same rank sent something over it that was not taken, or its end was not noticed.
+    pub(crate) fn is_unread_before(&self, life: ProcessId) -> bool {
+        let peer = self.link.peer;
+        peer.rank == life.rank && peer.incarnation < life.incarnation && self.wants_a_look()
     }
 }
 

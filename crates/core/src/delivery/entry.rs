@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::Gone;
 use crate::link::{Account as LaneAccount, MemoryLink};
 use crate::message::{Flags, Payload};
-use crate::rank::{MailboxId, ProcessId};
+use crate::rank::{MailboxId, ProcessId, Rank};
 
 /// What lies in a mailbox's queue.
 #[derive(Debug)]
@@ -88,6 +88,14 @@ impl Delivery {
 }
 
 impl Entry {
+    /// Who sent it, or is gone.
+    pub(super) fn rank(&self) -> Rank {
+        match self {
+            Self::Message(delivery) => delivery.source.rank,
+            Self::Gone(gone) => gone.rank(),
+        }
+    }
+
     pub(super) fn lane_account(&self) -> Option<&LaneAccount> {
         match self {
             Self::Message(delivery) => delivery.lane_account(),

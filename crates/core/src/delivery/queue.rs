@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::entry::{Delivery, Entry};
+use crate::error::Gone;
 use crate::rank::{ProcessId, Rank};
 
 /// The entries that nobody has taken yet.
@@ -13,14 +14,14 @@ use crate::rank::{ProcessId, Rank};
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     entries: VecDeque<Entry>,
-    /// How many entries were taken out, from anywhere: while this stays, every entry stays where it is.
-    taken: u64,
+    /// How often an entry was taken out, or put before others: while this stays, every entry stays where it is.
+    moves: u64,
 }
 
 /// How far a search has come, so that it does not begin anew with every message that comes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Searched {
-    taken: u64,
+    moves: u64,
     before: usize,
 }
 
@@ -35,7 +36,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    pub(super) fn is(&self, entry: &Entry) -> bool {
+    pub(crate) fn is(&self, entry: &Entry) -> bool {
         match entry {
             Entry::Message(delivery) => delivery.source.rank == self.rank,
             Entry::Gone(gone) => gone.rank() == self.rank || self.failed == Some(gone.process()),
@@ -48,27 +49,66 @@ impl Queue {
         self.entries.push_back(entry);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Entry> {
-        let entry = self.entries.pop_front()?;
-        self.taken += 1;
-        Some(entry)
+    /// Puts the news of an end before what later lives of the same rank have sent.
+    pub(super) fn push_gone(&mut self, gone: Gone) {
+        let (rank, last) = (gone.rank(), gone.process().incarnation);
+        let is_later = |entry: &Entry| matches!(entry, Entry::Message(delivery) if delivery.source.rank == rank && delivery.source.incarnation > last);
+        match self.entries.iter().position(is_later) {
+            Some(place) => {
+                self.entries.insert(place, Entry::Gone(gone));
+                self.moves += 1;
+            }
+            None => self.entries.push_back(Entry::Gone(gone)),
+        }
     }
 
-    /// Where the first wanted entry is, if it is not among those that were searched before.
+    /// Takes the first entry whose time has come.
+    pub(super) fn pop(&mut self, is_too_early: impl Fn(&Entry) -> bool) -> Option<Entry> {
+        let first = self.entries.front()?;
+        if is_too_early(first) {
+            let place = self.find(|_| true, is_too_early, &mut Searched::default())?;
+            return self.take(place);
+        }
+        self.moves += 1;
+        self.entries.pop_front()
+    }
+
+    /// Where the first wanted entry is, if it is not among those that were searched before. One that comes too early keeps those
+    /// behind it that are of the same rank.
     pub(super) fn find(
         &self,
         is_it: impl Fn(&Entry) -> bool,
+        is_too_early: impl Fn(&Entry) -> bool,
         searched: &mut Searched,
     ) -> Option<usize> {
-        if searched.taken != self.taken {
-            let taken = self.taken;
-            *searched = Searched { taken, before: 0 };
+        if searched.moves != self.moves {
+            let moves = self.moves;
+            *searched = Searched { moves, before: 0 };
         }
-        let mut rest = self.entries.range(searched.before..);
-        let found = rest.position(is_it);
-        let found = found.map(|further| searched.before + further);
-        searched.before = found.unwrap_or(self.entries.len());
+        let (mut held, mut first_held) = (Vec::new(), None);
+        let mut found = None;
+        for (place, entry) in self.entries.iter().enumerate().skip(searched.before) {
+            if !is_it(entry) {
+                continue;
+            }
+            if held.contains(&entry.rank()) || is_too_early(entry) {
+                first_held.get_or_insert(place);
+                held.push(entry.rank());
+                continue;
+            }
+            found = Some(place);
+            break;
+        }
+        searched.before = first_held.or(found).unwrap_or(self.entries.len());
         found
+    }
+
+    /// Whether the news of the end of a life before this one waits.
+    pub(super) fn has_gone_before(&self, life: ProcessId) -> bool {
+        let is_before =
+            |gone: &Gone| gone.rank() == life.rank && gone.process().incarnation < life.incarnation;
+        let mut entries = self.entries.iter();
+        entries.any(|entry| matches!(entry, Entry::Gone(gone) if is_before(gone)))
     }
 
     pub(super) fn find_message(&self, is_it: impl Fn(&Delivery) -> bool) -> Option<usize> {
@@ -79,7 +119,7 @@ impl Queue {
 
     pub(super) fn take(&mut self, place: usize) -> Option<Entry> {
         let entry = self.entries.remove(place)?;
-        self.taken += 1;
+        self.moves += 1;
         Some(entry)
     }
 

@@ -10,6 +10,7 @@ mod elsewhere;
 mod held;
 mod of_rank;
 mod opening;
+mod order;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +21,7 @@ use std::sync::atomic::Ordering;
 use mizzen_lane::{Arrival, Exact, SHORT_MAX};
 
 use crate::delivery::{Account, Core, Delivery, Entry, LaneIn, Searched, Wanted};
-use crate::error::{Gone, RetrieveError, UnpackError};
+use crate::error::{RetrieveError, UnpackError};
 use crate::link::MemoryLink;
 use crate::memory::{Holding, LoanTicket};
 use crate::message::{Flags, Payload};
@@ -91,6 +92,11 @@ enum Origin {
     Link(usize),
     /// Networks, which fill the queue.
     Network,
+}
+
+impl Origin {
+    /// A place that is not there.
+    const NOWHERE: Self = Self::Lane(usize::MAX);
 }
 
 /// Who has the places of a mailbox, and looks there for its owner.
@@ -486,6 +492,13 @@ impl Places {
     }
 
     fn poll_lane(&self, core: &Core, index: usize) -> Option<Outcome> {
+        if !self.is_due(core, index) {
+            return None;
+        }
+        self.take_of_lane(core, index)
+    }
+
+    fn take_of_lane(&self, core: &Core, index: usize) -> Option<Outcome> {
         let mut lanes = self.lanes.borrow_mut();
         let lane = lanes.get_mut(index)?;
         // Read before the lane: what the peer sent before it went is there then.
@@ -504,6 +517,10 @@ impl Places {
                 core.counts.note_lane_end(messages);
                 core.set_peeks(lanes.iter().map(LaneIn::peek).collect());
                 drop(lanes);
+                if let Origin::Lane(_) = self.hot.get() {
+                    // Another lane may have its place, and it may not be that one's turn.
+                    self.hot.set(Origin::NOWHERE);
+                }
                 end_lane(core, &lane, closed, other.is_err());
                 return None;
             }
@@ -520,21 +537,9 @@ impl Places {
     }
 
     fn poll_queue(&self, core: &Core) -> Option<Outcome> {
-        let entry = core.next_entry()?;
-        if let Entry::Gone(gone) = entry {
-            if self.is_too_early(core, gone) {
-                core.requeue(entry);
-                return None;
-            }
-        }
+        let entry = core.next_entry(|entry| self.is_too_early(core, entry))?;
         self.note_network(&entry);
         Some(take_entry(entry))
-    }
-
-    /// The news of a death comes after what its senders' lanes still hold, also those opened a moment ago.
-    fn is_too_early(&self, core: &Core, gone: Gone) -> bool {
-        let lanes = self.lanes.borrow();
-        core.has_news() || lanes.iter().any(|lane| lane.still_holds_messages_of(gone))
     }
 
     #[inline]
@@ -569,7 +574,23 @@ impl Places {
 
     fn poll_link(&self, process: &Arc<Process>, core: &Arc<Core>, index: usize) -> Option<Outcome> {
         let links = self.links.borrow();
-        let delivery = links.get(index)?.pump_for(&process.mailboxes, core)?;
+        self.take_of_link(process, core, index, links.get(index)?)
+    }
+
+    /// Takes the next message of a shared lane if it is ours, and everybody else's before it to where they belong.
+    fn take_of_link(
+        &self,
+        process: &Process,
+        core: &Arc<Core>,
+        index: usize,
+        link: &Arc<MemoryLink>,
+    ) -> Option<Outcome> {
+        if self.is_life_too_early(core, link.peer) {
+            // What is for us waits in the queue.
+            link.pump(&process.mailboxes);
+            return None;
+        }
+        let delivery = link.pump_for(&process.mailboxes, core)?;
         self.note(Origin::Link(index));
         Some(Ok(delivery.take()))
     }
@@ -586,6 +607,9 @@ impl Places {
 
     /// A place is not the hot one any more.
     fn note_recent(&self, origin: Origin) {
+        if origin == Origin::NOWHERE {
+            return;
+        }
         let mut recent = self.recent.get();
         let place = recent.iter().position(|other| *other == origin);
         let place = place.unwrap_or(RECENT - 1);
@@ -612,6 +636,10 @@ impl Places {
             let (version, links) = process.links.all();
             self.links_version.set(version);
             *self.links.borrow_mut() = links;
+            if let Origin::Link(_) = self.hot.get() {
+                // Another link may have its place.
+                self.hot.set(Origin::NOWHERE);
+            }
         }
     }
 
@@ -642,7 +670,7 @@ impl Places {
     pub(super) fn discard_all(&mut self, core: &Core) {
         self.held.take();
         self.take_news(core);
-        while let Some(entry) = core.next_entry() {
+        while let Some(entry) = core.next_entry(|_| false) {
             if let Entry::Message(Delivery {
                 flags,
                 payload,

@@ -92,9 +92,8 @@ fn what_was_taken_out_of_a_mailbox_makes_room_for_as_much() {
     let hostile = Hostile::new(|_| ());
     hostile.post(WINDOW);
     for _ in 0..10 * WINDOW {
-        let entry = hostile.mailbox.next_entry().expect("a message");
-        hostile.mailbox.requeue(entry);
-        hostile.mailbox.next_entry().expect("a message");
+        let entry = hostile.mailbox.next_entry(|_| false);
+        entry.expect("a message");
         hostile.post(1);
     }
     assert_eq!(hostile.queued(), WINDOW);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Origin, Outcome, Places, Reach, take_entry};
+use super::{Outcome, Places, Reach, take_entry};
 use crate::delivery::{Core, Entry, LaneIn, Searched};
 use crate::process::Process;
 use crate::progress::Progress;
-use crate::rank::Rank;
+use crate::rank::{ProcessId, Rank};
 
 /// Whose messages are looked for.
 pub(in crate::mailbox) struct Among<'a> {
@@ -26,6 +26,10 @@ impl Among<'_> {
 
     fn is_its(&self, lane: &LaneIn) -> bool {
         (self.wants)(lane.link.peer.rank)
+    }
+
+    fn is_of(&self, life: ProcessId) -> bool {
+        (self.wants)(life.rank)
     }
 }
 
@@ -65,12 +69,18 @@ impl Places {
             let first = self.next_lane.get();
             for step in 0..count {
                 let index = (first + step) % count;
-                let lanes = self.lanes.borrow();
-                if !lanes.get(index).is_some_and(|lane| among.is_its(lane)) {
+                let Some(life) = self.life_at(index).filter(|life| among.is_of(*life)) else {
+                    continue;
+                };
+                // News that is not wanted waits for somebody else, and nothing waits for it.
+                let is_due = match among.news {
+                    true => self.is_due(core, index),
+                    false => !self.is_life_too_early(core, life),
+                };
+                if !is_due {
                     continue;
                 }
-                drop(lanes);
-                if let Some(outcome) = self.poll_lane(core, index) {
+                if let Some(outcome) = self.take_of_lane(core, index) {
                     self.next_lane.set(index + 1);
                     return Some(outcome);
                 }
@@ -88,13 +98,8 @@ impl Places {
         among: &Among<'_>,
         searched: &mut Searched,
     ) -> Option<Outcome> {
-        let entry = core.next_entry_where(|entry| among.is(entry), searched)?;
-        if let Entry::Gone(gone) = entry {
-            if self.is_too_early(core, gone) {
-                core.requeue(entry);
-                return None;
-            }
-        }
+        let is_too_early = |entry: &Entry| self.is_too_early(core, entry);
+        let entry = core.next_entry_where(|entry| among.is(entry), is_too_early, searched)?;
         self.note_network(&entry);
         Some(take_entry(entry))
     }
@@ -116,9 +121,11 @@ impl Places {
             if !(among.wants)(link.peer.rank) {
                 // What is there may be for others, who wait for it.
                 link.pump(&process.mailboxes);
-            } else if let Some(delivery) = link.pump_for(&process.mailboxes, core) {
-                self.note(Origin::Link(index));
-                return Some(Ok(delivery.take()));
+                continue;
+            }
+            let taken = self.take_of_link(process, core, index, link);
+            if taken.is_some() {
+                return taken;
             }
         }
         None

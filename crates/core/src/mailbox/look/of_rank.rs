@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Origin, Outcome, Places, Reach, TURN, take_entry};
+use super::{Outcome, Places, Reach, TURN, take_entry};
 use crate::delivery::{Core, Entry, LaneIn, Searched, Wanted};
 use crate::process::Process;
 use crate::progress::Progress;
@@ -90,13 +90,8 @@ impl Places {
         wanted: Wanted,
         searched: &mut Searched,
     ) -> Option<Outcome> {
-        let entry = core.next_entry_of(wanted, searched)?;
-        if let Entry::Gone(gone) = entry {
-            if self.is_too_early(core, gone) {
-                core.requeue(entry);
-                return None;
-            }
-        }
+        let is_too_early = |entry: &Entry| self.is_too_early(core, entry);
+        let entry = core.next_entry_where(|entry| wanted.is(entry), is_too_early, searched)?;
         self.note_network(&entry);
         Some(take_entry(entry))
     }
@@ -114,9 +109,9 @@ impl Places {
             if link.peer.rank != rank {
                 continue;
             }
-            if let Some(delivery) = link.pump_for(&process.mailboxes, core) {
-                self.note(Origin::Link(index));
-                return Some(Ok(delivery.take()));
+            let taken = self.take_of_link(process, core, index, link);
+            if taken.is_some() {
+                return taken;
             }
         }
         // The rank may be waiting for somebody who waits for us: everything moves, as in any wait.
