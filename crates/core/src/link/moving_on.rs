@@ -121,8 +121,10 @@ impl MemoryLink {
 
     /// A message that waited will never go.
     fn note_unheard(&self, message: Option<Waiting>) {
-        let tickets = message.map_or_else(Vec::new, Waiting::tickets);
-        lock(&self.behind.unheard).extend(tickets);
+        // There may be a million of them that hand over nothing, and others wait to be told of the peer's end.
+        if let Some(message) = message.filter(Waiting::hands_over) {
+            lock(&self.behind.unheard).extend(message.tickets());
+        }
     }
 
     /// Takes back what was handed over with messages that never went to a peer that ended. What is not handed over yet is asked
