@@ -12,13 +12,14 @@ use mizzen_proto::boot::{
     self, FromProcess, MAX_PACKET as MAX_AGENT_PACKET, MAX_WAITING, ToProcess, Unreachable,
 };
 use mizzen_shm::{
-    Access, Fault, ProcessError, ProcessFd, ProcessStamp, Socket, SocketError, View, region_of_view,
+    Access, Fault, ProcessError, ProcessStamp, Socket, SocketError, View, region_of_view,
 };
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use tracing::debug;
 
 use super::certify::Heard;
 use super::channel::SocketChannel;
+use super::departed::DepartedPeers;
 use super::packet::{MAX_PACKET, Packet};
 use super::pair::{Pair, hello_segments};
 use crate::bells::ring;
@@ -27,7 +28,7 @@ use crate::error::{Departure, Gone, JoinError, ReachError};
 use crate::link::{Channel as _, Disconnected};
 use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
-use crate::memory::{Ending, Place, SlabId};
+use crate::memory::{Place, SlabId};
 use crate::net::Control;
 use crate::peers::{MayAsk, Path};
 use crate::process::Process;
@@ -53,6 +54,12 @@ const BACKLOG_NAP: Timespec = Timespec {
 const DEATH_PATIENCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
+};
+
+/// How soon a descriptor of a process that may live on is asked for again, if none was free.
+const DESCRIPTOR_NAP: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
 };
 
 /// How soon the launcher is asked again where a rank listens, when it told of a life before the wanted one, or of one that does not
@@ -130,7 +137,7 @@ impl Keeper {
             me: process.id,
             epoll,
             peers: HashMap::new(),
-            departed: HashMap::new(),
+            departed: DepartedPeers::default(),
             last_key: FIRST_PEER,
         };
         rounds.watch(self.agent.as_fd(), AGENT)?;
@@ -328,17 +335,8 @@ struct Rounds {
     me: ProcessId,
     epoll: OwnedFd,
     peers: HashMap<u64, PeerEntry>,
-    /// Peers whose link is over and whose process may live on, by the key of their process: at most one life of each rank of this host.
-    departed: HashMap<u64, Departed>,
+    departed: DepartedPeers,
     last_key: u64,
-}
-
-/// A process that left or misbehaved. It may still read what we lent it, so that is free when it does not exist any more.
-struct Departed {
-    id: ProcessId,
-    process_fd: ProcessFd,
-    link: Weak<MemoryLink>,
-    ending: Ending,
 }
 
 /// A peer we were introduced to.
@@ -370,7 +368,11 @@ impl Rounds {
             let buffer = rustix::buffer::spare_capacity(&mut events);
             let waits = |entry: &PeerEntry| entry.channel.has_backlog() || entry.unsaid.is_some();
             let backlog = self.peers.values().any(waits);
-            let nap = backlog.then_some(&BACKLOG_NAP);
+            let unwatched = self.departed.has_unwatched();
+            let nap = match backlog {
+                true => Some(&BACKLOG_NAP),
+                false => unwatched.then_some(&DESCRIPTOR_NAP),
+            };
             if let Err(error) = epoll::wait(&self.epoll, buffer, nap) {
                 if error != rustix::io::Errno::INTR {
                     return;
@@ -390,6 +392,9 @@ impl Rounds {
             };
             if backlog {
                 self.say_hellos(&process);
+            }
+            if unwatched {
+                self.departed.watch(&self.epoll, &process.links.arena);
             }
             for event in events.drain(..) {
                 match event.data.u64() {
@@ -559,7 +564,8 @@ impl Rounds {
 
     fn hear_peer(&mut self, process: &Arc<Process>, key: u64) {
         let Some(entry) = self.peers.get_mut(&key) else {
-            self.reclaim(process, key);
+            self.departed
+                .reclaim(&self.epoll, &process.links.arena, key);
             return;
         };
         let end = entry.hear(process, self.me, PACKETS);
@@ -611,54 +617,11 @@ impl Rounds {
             .remove(&entry.id.rank);
         entry.channel.hang_up();
         if let Some(link) = entry.link.as_ref().filter(|_| how != Departure::Died) {
-            self.await_death(process, key + 1, &entry, link, how);
+            let arena = &process.links.arena;
+            self.departed.add(key + 1, entry.stamp, link, how);
+            self.departed.watch(&self.epoll, arena);
         }
         self.keeper.notify();
-    }
-
-    /// The process of a peer whose link is over may live on: what it borrowed is free when it is dead.
-    fn await_death(
-        &mut self,
-        process: &Process,
-        key: u64,
-        entry: &PeerEntry,
-        link: &Arc<MemoryLink>,
-        how: Departure,
-    ) {
-        let ending = match how {
-            Departure::Left => Ending::InOrder,
-            _ => Ending::Killed,
-        };
-        let process_fd = match entry.stamp.open() {
-            Ok(process_fd) => process_fd,
-            Err(ProcessError::Gone) => {
-                link.borrower.reclaim(&process.links.arena, ending);
-                return;
-            }
-            // Without a descriptor for it nobody learns when that is: what it borrowed stays out.
-            Err(_) => return,
-        };
-        if self.watch(process_fd.as_fd(), key).is_ok() {
-            let departed = Departed {
-                id: entry.id,
-                process_fd,
-                link: Arc::downgrade(link),
-                ending,
-            };
-            self.departed.insert(key, departed);
-        }
-    }
-
-    /// The process of a peer whose link was over before is dead, if it is such a one.
-    fn reclaim(&mut self, process: &Process, key: u64) {
-        let Some(departed) = self.departed.remove(&key) else {
-            return;
-        };
-        let _ = epoll::delete(&self.epoll, departed.process_fd.as_fd());
-        match departed.link.upgrade() {
-            Some(link) => link.borrower.reclaim(&process.links.arena, departed.ending),
-            None => process.links.arena.reclaim(departed.id, departed.ending),
-        }
     }
 }
 

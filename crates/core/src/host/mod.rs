@@ -5,6 +5,7 @@
 
 mod certify;
 mod channel;
+mod departed;
 mod inherit;
 mod keeper;
 mod packet;

@@ -2,6 +2,9 @@
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::bed::{eventually, introduce, life, link_to, live_on, mailbox_at, member, peer};
 use crate::error::{Departure, PostError, RetrieveError};
@@ -104,6 +107,27 @@ pub(super) fn misbehave(deck: &Deck) {
 
 #[test]
 fn what_a_process_that_left_never_gave_back_is_free_when_it_has_ended() {
+    leaves_with_a_loan(|| (), |()| ());
+}
+
+#[test]
+fn the_same_if_no_descriptor_was_free_when_it_left() {
+    if std::env::var_os("NEXTEST").is_none() {
+        // Others of this process need descriptors.
+        return;
+    }
+    let limit = getrlimit(Resource::Nofile);
+    let none = Rlimit {
+        current: Some(0),
+        ..limit
+    };
+    leaves_with_a_loan(
+        || setrlimit(Resource::Nofile, none).unwrap(),
+        |()| setrlimit(Resource::Nofile, limit).unwrap(),
+    );
+}
+
+fn leaves_with_a_loan<T>(before: impl FnOnce() -> T, after: impl FnOnce(T)) {
     let (deck, us) = member(life(0, 0), 2);
     let inbox = deck.mailbox().unwrap();
     let (mut process, it) = peer("leaves", life(1, 0), 2);
@@ -111,8 +135,12 @@ fn what_a_process_that_left_never_gave_back_is_free_when_it_has_ended() {
     assert_eq!(inbox.receive::<u8>().unwrap(), 1, "the peer is ready");
     let link = link_to(&deck, it.id);
     let lent = deck.lend::<u8>(4096).unwrap();
-    mailbox_at(&deck, it.id, 0).post_lent(&0u8, lent).unwrap();
+    let to = mailbox_at(&deck, it.id, 0);
+    let prepared = before();
+    to.post_lent(&0u8, lent).unwrap();
     eventually("it leaves", || link.fate.is_ended().then_some(()));
+    std::thread::sleep(Duration::from_millis(10));
+    after(prepared);
     assert_ne!(deck.process.links.arena.in_use(), 0, "it may still read it");
     process.kill();
     eventually("what it held is free when it is dead", || {
