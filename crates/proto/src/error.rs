@@ -167,8 +167,10 @@ pub enum ProtocolError {
         /// The highest seen.
         last: BodyId,
     },
-    /// A part of a body that is empty, not behind the one before, or not inside of the body.
-    #[error("{len} bytes from {from} on of offer {offer}, which are not the next of it")]
+    /// A part of a body that is empty, too long, not behind the one before, or not inside of the body.
+    #[error(
+        "{len} bytes from {from} on of offer {offer}, which are not the next of it, or too many"
+    )]
     PullRange {
         /// The offer.
         offer: OfferId,

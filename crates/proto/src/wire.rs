@@ -11,7 +11,7 @@ mod name;
 
 pub use crate::kind::FrameKind;
 pub use header::HeaderBytes;
-pub use limits::{BODY_MAX, FRAME_MAX, HEADER_MAX, NAME_MAX, PUSH_MAX, PUSH_WINDOW};
+pub use limits::{BODY_MAX, FRAME_MAX, HEADER_MAX, NAME_MAX, PULL_MAX, PUSH_MAX, PUSH_WINDOW};
 pub use name::{Keep, Name, NameFrame, NameRefusal};
 
 use zerocopy::IntoBytes;
@@ -424,7 +424,7 @@ fn decode_pull(bytes: &[u8]) -> Result<Frame<'_>, ProtocolError> {
         header.len.get(),
     );
     // Where the body ends only the link knows.
-    if len == 0 || from >= BODY_MAX {
+    if len == 0 || len > PULL_MAX || from >= BODY_MAX {
         return Err(ProtocolError::PullRange { offer, from, len });
     }
     Ok(Frame::Pull {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use mizzen_driver::{Driver, Gather, Part, PartMut, Refused};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId};
 use mizzen_proto::link::{AcceptRefused, Link};
+use mizzen_proto::wire::PULL_MAX;
 
 use super::id::driver_id;
 use super::outcome::{End, Outcome};
@@ -26,8 +27,8 @@ use crate::rank::ProcessId;
 pub(super) struct Bodies {
     /// Our offers that have not ended.
     offers: BTreeMap<OfferId, Lending>,
-    /// Bodies that the peer asked for and the driver was not yet given.
-    asked: VecDeque<Ask>,
+    /// Bodies that the peer asked for and the driver was not yet given, with their parts if those were looked for before.
+    asked: VecDeque<(Ask, Vec<Part>)>,
     /// Bodies that were made of more parts than the driver takes, until they have gone.
     joined: BTreeMap<BodyId, Vec<u8>>,
     /// How long the parts are that are being sent of bodies that are asked for in parts.
@@ -58,6 +59,8 @@ pub(super) struct Lending {
     owner: Option<Owned>,
     /// How much of it the peer has asked for, if it does so in parts.
     reached: usize,
+    /// Which part has the first byte that was not asked for, and where in the body that part begins.
+    next: (usize, usize),
     /// The driver could not send one of them.
     has_failed: bool,
 }
@@ -99,7 +102,7 @@ struct Ask {
 pub(super) const WHOLE_MAX: usize = 8 << 20;
 
 /// The length of a part: long enough that asking for it costs little.
-const PART: usize = 4 << 20;
+const PART: usize = PULL_MAX as usize;
 
 /// How many parts of one body are asked for before the first of them is here: what a fast network holds on its way.
 const PARTS_AHEAD: usize = 4;
@@ -126,6 +129,7 @@ impl Lending {
             end,
             owner: None,
             reached: 0,
+            next: (0, 0),
             has_failed: false,
         }
     }
@@ -143,6 +147,22 @@ impl Lending {
         let owner = self.owner.iter();
         self.parts = owner.map(|owned| Part::of(&owned.bytes)).collect();
         self
+    }
+
+    /// `len` bytes of it, from `from` on. They are behind all that was asked for before, so that no part is passed over twice,
+    /// however little is asked for at once.
+    fn advance(&mut self, from: usize, len: usize) -> Vec<Part> {
+        self.reached = from + len;
+        let (mut index, mut begins) = self.next;
+        while let Some(part) = self
+            .parts
+            .get(index)
+            .filter(|part| begins + part.len() <= from)
+        {
+            (index, begins) = (index + 1, begins + part.len());
+        }
+        self.next = (index, begins);
+        slice(&self.parts[index..], from - begins, len)
     }
 
     /// Whether the driver has none of it yet.
@@ -231,13 +251,15 @@ impl Bodies {
 
     pub(super) fn ask(&mut self, offer: OfferId, body: BodyId) {
         let range = None;
-        self.asked.push_back(Ask { offer, body, range });
+        self.asked
+            .push_back((Ask { offer, body, range }, Vec::new()));
     }
 
     /// The peer asks for some of a body; the protocol has seen that it is inside.
     pub(super) fn ask_part(&mut self, offer: OfferId, body: BodyId, from: u64, len: u64) {
         let range = Some((from as usize, len as usize));
-        self.asked.push_back(Ask { offer, body, range });
+        self.asked
+            .push_back((Ask { offer, body, range }, Vec::new()));
     }
 
     pub(super) fn has_asked(&self) -> bool {
@@ -500,16 +522,16 @@ impl Bodies {
     /// Takes out what the driver is to send, in at most `max_parts` parts each.
     pub(super) fn take_asked(&mut self, max_parts: usize) -> Asked {
         let mut taken = Vec::with_capacity(self.asked.len());
-        for ask in core::mem::take(&mut self.asked) {
+        for (ask, before) in core::mem::take(&mut self.asked) {
             let Some(lending) = self.offers.get_mut(&ask.offer) else {
                 continue;
             };
             let mut parts = match ask.range {
+                _ if !before.is_empty() => before,
                 None => core::mem::take(&mut lending.parts),
                 Some((from, len)) => {
-                    lending.reached = lending.reached.max(from + len);
                     self.sending.insert(ask.body, len);
-                    slice(&lending.parts, from, len)
+                    lending.advance(from, len)
                 }
             };
             if let Some(joined) = self.joined.get(&ask.body) {
@@ -526,11 +548,8 @@ impl Bodies {
 
     pub(super) fn put_back(&mut self, refused: Asked) {
         for (ask, parts) in refused.0.into_iter().rev() {
-            if let Some(lending) = self.offers.get_mut(&ask.offer) {
-                if ask.range.is_none() {
-                    lending.parts = parts;
-                }
-                self.asked.push_front(ask);
+            if self.offers.contains_key(&ask.offer) {
+                self.asked.push_front((ask, parts));
             }
         }
     }

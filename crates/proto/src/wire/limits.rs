@@ -11,6 +11,9 @@ pub const HEADER_MAX: usize = 32;
 /// lengths are added.
 pub const BODY_MAX: u64 = 1 << 40;
 
+/// How many bytes of a body one Pull asks for at most (docs/wire.md §5.10): whoever sends them may have to copy them.
+pub const PULL_MAX: u32 = 4 << 20;
+
 /// The longest body that is pushed, 2 MiB (docs/wire.md §5.8): longer ones are asked for, which costs them little.
 pub const PUSH_MAX: u64 = 2 << 20;
 

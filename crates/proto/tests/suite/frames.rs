@@ -8,7 +8,7 @@ use mizzen_proto::link::{CONTROL_MAX, OFFERS_MAX, PULLS_MAX};
 use mizzen_proto::names::{KEEPERS_MAX, NAMES_MAX, WAITERS_MAX};
 use mizzen_proto::wire::{
     BODY_MAX, FRAME_MAX, Frame, FrameKind, HEADER_MAX, Keep, NAME_MAX, Name, NameFrame,
-    NameRefusal, OFFER_HEADER, POST_HEADER, PUSH_MAX, PUSH_WINDOW, VERSION,
+    NameRefusal, OFFER_HEADER, POST_HEADER, PULL_MAX, PUSH_MAX, PUSH_WINDOW, VERSION,
 };
 use mizzen_proto::{NameFault, ProtocolError};
 use proptest::prelude::*;
@@ -318,13 +318,18 @@ fn a_pull_of_nothing_or_from_beyond_any_body_is_an_error() {
         bytes
     };
     let offer = OfferId(A);
-    for (from, len) in [(0, 0), (BODY_MAX, 1), (u64::MAX, u32::MAX)] {
+    for (from, len) in [
+        (0, 0),
+        (0, PULL_MAX + 1),
+        (BODY_MAX, 1),
+        (u64::MAX, u32::MAX),
+    ] {
         assert_eq!(
             Frame::decode(&pull(from, len)),
             Err(ProtocolError::PullRange { offer, from, len })
         );
     }
-    assert!(Frame::decode(&pull(BODY_MAX - 1, u32::MAX)).is_ok());
+    assert!(Frame::decode(&pull(BODY_MAX - 1, PULL_MAX)).is_ok());
 }
 
 // docs/wire.md §3.6
@@ -457,7 +462,7 @@ fn this_is_version_3_with_23_kinds() {
 fn the_limits_are_those_of_the_table() {
     assert_eq!((FRAME_MAX, HEADER_MAX, NAME_MAX), (65_536, 32, 255));
     assert_eq!((OFFERS_MAX, CONTROL_MAX), (1_024, 65_536));
-    assert_eq!(PULLS_MAX, 65_536);
+    assert_eq!((PULL_MAX, PULLS_MAX), (4_194_304, 65_536));
     assert_eq!((NAMES_MAX, WAITERS_MAX), (65_536, 131_072));
     assert_eq!(KEEPERS_MAX, 131_072);
     assert_eq!(BODY_MAX, 1 << 40);
@@ -526,7 +531,7 @@ proptest! {
                 offer: OfferId(a),
                 body: BodyId(b),
                 from: c % BODY_MAX,
-                len: small.max(1),
+                len: small % PULL_MAX + 1,
             },
             Frame::Credit { to, credits: Credits::new(small, b) },
             NameFrame::Bind { request, name, address }.into(),
