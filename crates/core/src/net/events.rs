@@ -57,7 +57,7 @@ impl Engine {
             Event::BodySent { body, .. } => self.body_sent(&link, BodyId(body.0)),
             Event::BodyReceived { body, .. } => self.body_received(later, &link, BodyId(body.0)),
             Event::BodyWaiting { body, .. } => self.body_waiting(later, link, BodyId(body.0)),
-            Event::BodyFailed { body, way, .. } => body_failed(&link, BodyId(body.0), way),
+            Event::BodyFailed { body, way, .. } => self.body_failed(&link, BodyId(body.0), way),
             Event::Writable { .. } => self.mark(&link),
             Event::Lost { reason, .. } => {
                 let how = match reason {
@@ -342,28 +342,31 @@ impl Engine {
         link.changed.notify_all();
         self.mark(link);
     }
-}
 
-fn body_failed(link: &NetLink, body: BodyId, way: Way) {
-    let mut state = link.lock();
-    let Some(protocol) = &mut state.link else {
-        return;
-    };
-    match way {
-        Way::Sending => {
-            if let Ok(offer) = protocol.handle_body_failed(body, Direction::Outgoing) {
-                let is_last = protocol.has_ended(offer);
-                let bodies = &mut state.bodies;
-                bodies.end_sent(offer, body, Outcome::Lost, is_last);
+    fn body_failed(&self, link: &Arc<NetLink>, body: BodyId, way: Way) {
+        let mut state = link.lock();
+        let Some(protocol) = &mut state.link else {
+            return;
+        };
+        match way {
+            Way::Sending => {
+                if let Ok(offer) = protocol.handle_body_failed(body, Direction::Outgoing) {
+                    let is_last = protocol.has_ended(offer);
+                    let bodies = &mut state.bodies;
+                    bodies.end_sent(offer, body, Outcome::Lost, is_last);
+                }
+            }
+            Way::Receiving => {
+                let _ = protocol.handle_body_failed(body, Direction::Incoming);
+                state.bodies.end_body(body, Outcome::Lost);
             }
         }
-        Way::Receiving => {
-            let _ = protocol.handle_body_failed(body, Direction::Incoming);
-            state.bodies.end_body(body, Outcome::Lost);
-        }
+        // It may have made room for another.
+        state.transmit();
+        drop(state);
+        link.changed.notify_all();
+        self.mark(link);
     }
-    drop(state);
-    link.changed.notify_all();
 }
 
 /// The poster of an offer waited long enough: if nobody took it out of its mailbox, it never was there.

@@ -261,30 +261,36 @@ impl NetOffered {
     ) -> Result<(), UnpackError> {
         let end = Arc::<End>::default();
         let parts = vec![PartMut::of(target)];
-        let hub = self.want(Wanted::some(
-            self.offer,
-            from,
-            parts,
-            Arc::clone(&end),
-            None,
-        ))?;
-        let outcome = self.link.wait_for_end(&*hub, &end, Waits::ToReceive);
+        let link = &self.link;
+        let hub = link.hub.upgrade().ok_or_else(|| self.gone())?;
+        let hub = &*hub;
+        let borrowing = Borrowing {
+            hub,
+            link,
+            end: &end,
+        };
+        let wanted = Wanted::some(self.offer, from, parts, Arc::clone(&end), None);
+        if let Err(gone) = self.want(wanted) {
+            // Nobody was given the memory.
+            end.set(Outcome::Lost);
+            return Err(gone);
+        }
+        let outcome = link.wait_for_end(hub, &end, Waits::ToReceive);
+        drop(borrowing);
         self.outcome(outcome)
     }
 
     /// Has bytes of the body put into their place.
-    pub(super) fn want(&self, wanted: Wanted) -> Result<Arc<dyn Hub>, UnpackError> {
-        let hub = self.link.hub.upgrade();
+    pub(super) fn want(&self, wanted: Wanted) -> Result<(), UnpackError> {
         {
             let mut state = self.link.lock();
-            let Some(hub) = hub.filter(|_| state.link.is_some()) else {
+            if state.link.is_none() {
                 return Err(self.gone());
-            };
+            }
             state.bodies.wanted.push_back(wanted);
-            drop(state);
-            self.link.push();
-            Ok(hub)
         }
+        self.link.push();
+        Ok(())
     }
 
     /// What it means to a reader that a body has ended so.

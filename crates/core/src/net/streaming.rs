@@ -40,13 +40,15 @@ pub(super) struct NetStream {
 /// Bytes on their way.
 struct Coming {
     at: usize,
+    /// How many: the window itself is the driver's until it is here.
+    len: usize,
     window: Arc<Window>,
     end: Arc<End>,
 }
 
 impl Coming {
     fn end_at(&self) -> usize {
-        self.at + self.window.bytes().len()
+        self.at + self.len
     }
 }
 
@@ -89,6 +91,7 @@ impl NetStream {
         let head = self.offered.head.len();
         while self.windows.len() < WINDOWS && self.asked < self.len() {
             let mut window = Window::new(self.len() - self.asked);
+            let len = window.bytes().len();
             let parts = vec![PartMut::of(window.bytes_mut())];
             let (window, end) = (Arc::new(window), Arc::<End>::default());
             let from = self.asked - head;
@@ -100,8 +103,13 @@ impl NetStream {
                 Some(Arc::clone(&window) as _),
             ))?;
             let at = self.asked;
-            self.asked += window.bytes().len();
-            self.windows.push_back(Coming { at, window, end });
+            self.asked += len;
+            self.windows.push_back(Coming {
+                at,
+                len,
+                window,
+                end,
+            });
         }
         Ok(())
     }
