@@ -97,11 +97,12 @@ impl Links {
     pub(crate) fn add(&self, link: Arc<MemoryLink>) {
         let peer = link.peer;
         self.change(|links| links.push(link));
-        let (now, later) = core::mem::take(&mut *lock(&self.unreturned))
-            .into_iter()
-            .partition(|handed: &HandedTicket| handed.owner == peer);
-        lock(&self.unreturned).extend::<Vec<_>>(later);
-        let now: Vec<HandedTicket> = now;
+        let now: Vec<HandedTicket> = {
+            let mut unreturned = lock(&self.unreturned);
+            let (now, later) = unreturned.iter().partition(|handed| handed.owner == peer);
+            *unreturned = later;
+            now
+        };
         now.into_iter().for_each(|handed| self.give_back(handed));
     }
 
@@ -286,11 +287,13 @@ impl Owners for Links {
             }
             return;
         }
+        // Under the lock: a link that comes now looks here for what is its peer's.
+        let mut unreturned = lock(&self.unreturned);
         if let Some(link) = self.owner(handed.owner) {
+            drop(unreturned);
             link.lender.give_back_handed(handed.ticket);
             return;
         }
-        let mut unreturned = lock(&self.unreturned);
         if unreturned.len() < UNRETURNED_MAX {
             unreturned.push(handed);
         }
