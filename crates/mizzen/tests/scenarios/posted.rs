@@ -528,7 +528,7 @@ pub(crate) fn what_is_not_one_plain_piece_is_retrieved(job: &Job<'_>) {
     pair(
         job,
         |_, inbox| {
-            let mut several = inbox.post_receive(vec![0u64; 100]);
+            let several = inbox.post_receive(vec![0u64; 100]);
             let mut value = inbox.post_receive(vec![0u64; 100]);
             let mut lent = inbox.post_receive(vec![0u8; 100]);
             let mut plain = inbox.post_receive(vec![0u64; 100]);
@@ -537,7 +537,12 @@ pub(crate) fn what_is_not_one_plain_piece_is_retrieved(job: &Job<'_>) {
                 Err(Error::Unpack(error)) => error,
                 other => panic!("{other:?}"),
             };
+            // It has failed, and nobody knows yet that a message is left because of it.
+            let Err(mut several) = several.cancel() else {
+                panic!("a message was for it");
+            };
             assert_eq!(why(several.wait().map(drop)), UnpackError::Several);
+            assert!(several.cancel().is_ok_and(|memory| memory.len() == 100));
             assert_eq!(why(value.wait().map(drop)), UnpackError::NotPlain);
             assert_eq!(why(lent.wait().map(drop)), UnpackError::Lent);
             let mut incoming = inbox.retrieve()?;

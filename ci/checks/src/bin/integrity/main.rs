@@ -21,7 +21,11 @@ fn main() -> anyhow::Result<()> {
     match mode.as_str() {
         "heap" => {
             let run = |deck: Deck| {
-                play(&deck, messages).map_err(|error| mizzen::Error::Program(error.into()))
+                play(&deck, messages).map_err(|error| {
+                    // One of them is told below; the others may be its consequence, or its cause.
+                    eprintln!("rank {}: {error:#}", deck.rank());
+                    mizzen::Error::Program(error.into())
+                })
             };
             mizzen::local(4, run)?;
         }

@@ -27,7 +27,8 @@ use crate::wait::deadline_in;
 /// | --- | --- | --- |
 /// | no message was for it | withdraws it, and gives back the memory; the next message is for the next receive, or for `retrieve` | withdraws it, too |
 /// | a message is for it, and may still be on its way into the memory | is too late: gives back the receive | the message is lost with the memory, as by dropping an [`Incoming`](crate::Incoming) |
-/// | it is done | is too late, unless it ended with an error: then it gives back the memory | the same |
+/// | it is done | is too late | the same |
+/// | it ended with an error | gives back the memory; but if that says that a message does not fit, is too late until `wait` has told it | the message that does not fit is for `retrieve` |
 #[must_use = "a receive that is dropped is withdrawn"]
 pub struct Receive<T> {
     exchange: Arc<Exchange>,
@@ -127,7 +128,8 @@ impl<T: Plain + Send + 'static> Receive<T> {
     ///
     /// # Errors
     ///
-    /// The receive itself if a message is already for it: wait for it, or drop it with the message.
+    /// The receive itself if a message is already for it: wait for it, or drop it with the message. Also if that message does
+    /// not fit: it is the next one of [`retrieve`](crate::Mailbox::retrieve), as waiting for the receive tells.
     pub fn cancel(self) -> Result<Vec<T>, Self> {
         if let Withdrawn::TooLate = self.exchange.withdraw(&self.slot) {
             return Err(self);

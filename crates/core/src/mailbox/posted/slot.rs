@@ -99,9 +99,9 @@ pub(super) struct Given {
 pub(super) enum Withdrawn {
     /// No message was for it. Whether anybody waited for it.
     Posted { was_awaited: bool },
-    /// It had ended with an error.
+    /// It had ended with an error, which its user knows, or which is not about a message.
     Failed,
-    /// A message was.
+    /// A message was, also if it did not fit.
     TooLate,
 }
 
@@ -256,6 +256,8 @@ impl Slot {
                 state.stage = Stage::Over;
                 Withdrawn::Posted { was_awaited }
             }
+            // A message came that it could not take, and waits for its user, who does not know of it.
+            Stage::Done(Err(Error::Unpack(_))) => Withdrawn::TooLate,
             Stage::Done(Err(_)) | Stage::Over => Withdrawn::Failed,
             Stage::Matched(_) | Stage::Filling | Stage::Done(Ok(_)) => Withdrawn::TooLate,
         }
