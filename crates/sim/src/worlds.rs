@@ -1,0 +1,8 @@
+//! The scenarios, each with its oracles.
+
+pub mod network;
+
+use crate::campaign::Scenario;
+
+/// All of them.
+pub const ALL: &[Scenario] = &[network::SCENARIO];
