@@ -591,6 +591,7 @@ impl<W: World> Kernel<W> {
         self.log_fault("loses power", &host);
         self.resume(host)?;
         self.hosts[host.index()].is_down = true;
+        self.network.set_powered(host, false);
         for index in 0..self.seats.len() {
             if self.seats[index].seat.host == host {
                 self.end_life(MachineId(index as u32), Leaving::Silent)?;
@@ -605,6 +606,7 @@ impl<W: World> Kernel<W> {
 
     fn power_on(&mut self, host: HostId) -> Result<(), Violation> {
         self.hosts[host.index()].is_down = false;
+        self.network.set_powered(host, true);
         self.log_fault("has power again", &host);
         for index in 0..self.seats.len() {
             let seat = self.seats[index].seat;

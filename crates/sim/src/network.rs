@@ -24,6 +24,8 @@ pub(crate) struct Network<P> {
     slots: Vec<Option<Connection<P>>>,
     hosts: usize,
     cuts: Vec<Cut>,
+    /// Hosts that answer for connections that they do not know.
+    powered: Vec<bool>,
 }
 
 /// The two ends of a connection as they were, seen from one of them.
@@ -69,6 +71,7 @@ impl<P> Network<P> {
             slots: Vec::new(),
             hosts,
             cuts: vec![Cut::default(); hosts * hosts],
+            powered: vec![true; hosts],
         }
     }
 
@@ -195,7 +198,15 @@ impl<P> Network<P> {
         let was = Ends::of(connection, side.other());
         let end = connection.end_mut(side.other());
         match (&item, end.state) {
-            (_, EndState::Gone) => return None,
+            (Item::End, EndState::Gone) => return None,
+            (_, EndState::Gone) => {
+                // As a host answers what nobody of it waits for.
+                if self.powered[to.index()] && !self.is_cut(to, from) {
+                    let learns = now + self.delay(from == to);
+                    agenda.add(learns, Class::News, Event::Tell(id, side));
+                }
+                return None;
+            }
             (Item::Opened, EndState::Opening) => end.state = EndState::Open,
             (Item::Refused | Item::End, _) => end.state = EndState::Gone,
             _ => (),
@@ -304,6 +315,11 @@ impl<P> Network<P> {
             agenda.add(learns, Class::News, Event::Tell(id, side.other()));
         }
         lost
+    }
+
+    /// A host lost power, or has it again.
+    pub(crate) fn set_powered(&mut self, host: HostId, is_powered: bool) {
+        self.powered[host.index()] = is_powered;
     }
 
     /// Nothing gets from one host to the other.
