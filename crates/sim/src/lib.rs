@@ -11,6 +11,7 @@
 //! | `network`, `connection` | connections that keep order, break, and are cut |
 //! | `agenda`, `clock`, `event` | virtual time |
 //! | `kernel` | runs one history |
+//! | `linear` | whether operations could have happened one after another |
 //! | `campaign`, `history`, `tally` | runs many, and says what occurred |
 //! | [`worlds`] | the scenarios |
 //!
@@ -27,6 +28,7 @@ mod faults;
 mod history;
 mod ids;
 mod kernel;
+mod linear;
 mod machine;
 mod network;
 mod options;
@@ -39,6 +41,7 @@ pub use faults::{Fault, Faults};
 pub use history::Record;
 pub use ids::{ConnectionId, HostId, Life, MachineId, Place};
 pub use kernel::run;
+pub use linear::{Done, Judgement, Object, judge};
 pub use machine::{Context, Machine, Opened, Payload};
 pub use options::Options;
 pub use tally::{Marks, Traffic};
