@@ -1,5 +1,6 @@
 //! Many seeds of one scenario: totals, and what must not be.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,8 +16,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// What it is, in a sentence.
     pub about: &'static str,
-    /// The oracle that does not agree as things are: some seeds must fail by it, and none by another.
-    pub expected: Option<&'static str>,
+    /// The oracles that do not agree as things are: some seeds must fail by each of them, and none by another.
+    pub expected: &'static [&'static str],
     /// What must have occurred in a campaign of some size, or it showed nothing about it.
     pub sometimes: &'static [&'static str],
     /// Runs the history of one seed.
@@ -38,10 +39,8 @@ pub struct Totals {
     pub hash: u64,
     /// What occurred.
     pub marks: Marks,
-    /// In how many histories the expected violation was.
-    pub expected: u64,
-    /// The seed of the first of them.
-    pub first_expected: Option<u64>,
+    /// Expected violations by their oracle: in how many histories, and the seed of the first.
+    pub expected: BTreeMap<&'static str, (u64, u64)>,
     /// The others.
     pub violations: Vec<(u64, Violation)>,
 }
@@ -58,9 +57,12 @@ pub fn campaign(scenario: &Scenario, seeds: Range<u64>) -> Totals {
         totals.hash = totals.hash.rotate_left(5) ^ report.hash;
         totals.marks.merge(&report.marks);
         match report.violation {
-            Some(violation) if Some(violation.oracle) == scenario.expected => {
-                totals.expected += 1;
-                totals.first_expected.get_or_insert(seed);
+            Some(violation) if scenario.expected.contains(&violation.oracle) => {
+                totals
+                    .expected
+                    .entry(violation.oracle)
+                    .or_insert((0, seed))
+                    .0 += 1;
             }
             Some(violation) => totals.violations.push((seed, violation)),
             None => (),
@@ -104,10 +106,12 @@ impl Totals {
         if self.histories < MARKS_FROM {
             return complaints;
         }
-        if let Some(oracle) = scenario.expected.filter(|_| self.expected == 0) {
-            complaints.push(format!(
-                "no seed failed by {oracle:?}, which is expected: is it fixed?"
-            ));
+        for oracle in scenario.expected {
+            if !self.expected.contains_key(oracle) {
+                complaints.push(format!(
+                    "no seed failed by {oracle:?}, which is expected: is it fixed?"
+                ));
+            }
         }
         for mark in scenario.sometimes {
             if self.marks.count(mark) == 0 {
@@ -128,11 +132,10 @@ impl fmt::Display for Totals {
         for (mark, count) in self.marks.iter() {
             writeln!(f, "{count:>12}  {mark}")?;
         }
-        if let Some(seed) = self.first_expected {
+        for (oracle, (count, seed)) in &self.expected {
             writeln!(
                 f,
-                "{:>12}  failed as expected, first seed {seed}",
-                self.expected
+                "{count:>12}  failed as expected, first seed {seed}: {oracle}"
             )?;
         }
         Ok(())

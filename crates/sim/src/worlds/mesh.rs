@@ -102,7 +102,6 @@ impl Mesh {
         Some(place)
     }
 
-    #[expect(dead_code)]
     pub(super) fn connection(&self, machine: MachineId) -> Option<ConnectionId> {
         Some(self.peers.get(&machine)?.met?.0)
     }
@@ -114,7 +113,6 @@ impl Mesh {
     }
 
     /// Whether no life of it is there, as far as is known: it was met, and is gone.
-    #[expect(dead_code)]
     pub(super) fn is_gone(&self, machine: MachineId) -> bool {
         let peer = self.peers.get(&machine);
         peer.is_some_and(|peer| peer.met.is_none() && peer.gone.is_some())

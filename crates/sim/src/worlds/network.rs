@@ -10,6 +10,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use mizzen_proto::time::Time;
 
+use super::size::job_size;
 use crate::campaign::Scenario;
 use crate::ids::{ConnectionId, HostId, MachineId, Place};
 use crate::kernel::run;
@@ -22,7 +23,7 @@ use crate::world::{Layout, Seat, Truth, Violation, World};
 pub const SCENARIO: Scenario = Scenario {
     name: "network",
     about: "numbered messages over the bare network: the simulator's own promises",
-    expected: None,
+    expected: &[],
     sometimes: &[
         "a connection broke",
         "a connection broke by silence",
@@ -127,11 +128,10 @@ impl Machine for Talker {
 
 impl Exchange {
     fn new(seed: u64) -> Self {
-        let mut rng = Rng::with_seed(seed);
-        let hosts = rng.u32(2..6);
+        let (hosts, machines) = job_size(&mut Rng::with_seed(seed));
         Self {
             hosts,
-            machines: rng.u32(hosts..=hosts * 2),
+            machines,
             open: BTreeMap::new(),
             paused: BTreeSet::new(),
             cut: BTreeSet::new(),
