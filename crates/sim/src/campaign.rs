@@ -16,7 +16,7 @@ pub struct Scenario {
     pub name: &'static str,
     /// What it is, in a sentence.
     pub about: &'static str,
-    /// The oracles that do not agree as things are: some seeds must fail by each of them, and none by another.
+    /// The oracles that do not agree as things are: some seeds must fail by one of them, and none by another.
     pub expected: &'static [&'static str],
     /// What must have occurred in a campaign of some size, or it showed nothing about it.
     pub sometimes: &'static [&'static str],
@@ -106,12 +106,11 @@ impl Totals {
         if self.histories < MARKS_FROM {
             return complaints;
         }
-        for oracle in scenario.expected {
-            if !self.expected.contains_key(oracle) {
-                complaints.push(format!(
-                    "no seed failed by {oracle:?}, which is expected: is it fixed?"
-                ));
-            }
+        if !scenario.expected.is_empty() && self.expected.is_empty() {
+            complaints.push(format!(
+                "no seed failed by any of {:?}, as expected: is it fixed?",
+                scenario.expected
+            ));
         }
         for mark in scenario.sometimes {
             if self.marks.count(mark) == 0 {

@@ -40,7 +40,7 @@ pub enum Judgement {
     Linear,
     /// There is none.
     NotLinear,
-    /// It was not found in a second of searching.
+    /// It was not found within `STEPS_MAX`.
     Unknown,
 }
 
@@ -75,8 +75,8 @@ pub fn judge<B: Object>(mut history: Vec<Done<B::Operation>>) -> Judgement {
     Judgement::NotLinear
 }
 
-/// More than a second of searching.
-const STEPS_MAX: u64 = 3_000_000;
+/// Some tenths of a second of searching.
+const STEPS_MAX: u64 = 500_000;
 
 /// Which operations were done: all before `first`, and those in `beyond`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -85,6 +85,9 @@ const LINEAR: &str = "names are linear";
 const REMEMBERED: &str = "what is remembered of a name is true at last";
 const ENDS: &str = "every question ends";
 
+/// In a whole network, who waits for a name is told of it well within this time.
+const TELLING: Duration = Duration::from_secs(1);
+
 fn whole() -> Options {
     Options {
         faults: Faults::of(&[
@@ -111,6 +114,8 @@ struct Names {
     open: BTreeMap<(Place, u64), (Time, &'static str, Option<Address>)>,
     history: BTreeMap<&'static str, Vec<Done<Operation>>>,
     deaths: u32,
+    /// When trouble ended.
+    calm: Option<Time>,
 }
 
 impl Names {
@@ -124,6 +129,7 @@ impl Names {
             open: BTreeMap::new(),
             history: BTreeMap::new(),
             deaths: 0,
+            calm: None,
         }
     }
 
@@ -153,6 +159,19 @@ impl Names {
         if let Some((called, name, address)) = self.open.remove(&(place, call)) {
             self.add(name, called, Some(now), operation(address));
         }
+    }
+
+    /// A fetch waited in vain, or a bind was refused.
+    fn close_failed(&mut self, now: Time, place: Place, call: u64) {
+        if let Some((called, name, None)) = self.open.get(&(place, call)).copied() {
+            self.open.remove(&(place, call));
+            // In a whole network it would have been told of any bind before this.
+            let told = Time(now.0.saturating_sub(TELLING.as_nanos() as u64)).max(called);
+            if self.calm.is_some_and(|calm| calm < told) {
+                self.add(name, told, Some(now), Operation::Free);
+            }
+        }
+        self.close_unknown(place, call);
     }
 
     /// Binds whose outcome nobody knows may have taken effect.
@@ -255,6 +274,7 @@ impl World for Names {
                 self.deaths += 1;
                 self.handle_death(now, place);
             }
+            Truth::Calm => self.calm = Some(now),
             _ => (),
         }
         Ok(())
@@ -272,7 +292,7 @@ impl World for Names {
             }),
             Note::Taken(call, by) => self.close(now, me, call, |_| Operation::Taken(by)),
             Note::Found(call, address) => self.close(now, me, call, |_| Operation::Found(address)),
-            Note::Failed(call) => self.close_unknown(me, call),
+            Note::Failed(call) => self.close_failed(now, me, call),
         }
         Ok(())
     }

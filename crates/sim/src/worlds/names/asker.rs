@@ -20,7 +20,7 @@ pub(super) const NAMES: [&str; 3] = ["sum", "max", "tile0"];
 /// How long a fetch waits for somebody to bind.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How many calls each life makes.
-const CALLS: u32 = 12;
+const CALLS: u32 = 16;
 
 const DIAL: u64 = 0;
 const WORK: u64 = 1;

@@ -16,6 +16,8 @@ pub(super) enum Operation {
     /// By its owner, or because the owner died. Has no answer.
     Unbind(Address),
     Found(Address),
+    /// Seen by a fetch that waited in vain.
+    Free,
 }
 
 impl Object for OneName {
@@ -39,6 +41,7 @@ impl Object for OneName {
             }
             Operation::Taken(by) => (*state == Some(by)).then_some(*state),
             Operation::Unbind(address) => Some(state.filter(|now| *now != address)),
+            Operation::Free => state.is_none().then_some(None),
             Operation::Found(address) => (*state == Some(address)).then_some(*state),
         }
     }
