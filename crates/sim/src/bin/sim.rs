@@ -1,4 +1,4 @@
-//! `sim SCENARIO [--seeds FROM..TO] [--trace SEED]`: runs histories and says what was wrong in them.
+//! `sim SCENARIO [--seeds FROM..TO | --trace SEED]`: runs histories and says what was wrong in them. `sim --list` names the scenarios.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,12 @@ enum Order {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments == ["--list"] {
+        for scenario in worlds::ALL {
+            println!("{}", scenario.name);
+        }
+        return ExitCode::SUCCESS;
+    }
     match parse(&arguments) {
         Ok((scenario, Order::Seeds(seeds))) => run_seeds(&scenario, seeds),
         Ok((scenario, Order::Trace(seed))) => trace(&scenario, seed),
