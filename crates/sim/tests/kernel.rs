@@ -5,7 +5,7 @@ use mizzen_sim::{Record, campaign, run_caught, worlds};
 #[test]
 fn one_seed_has_one_history_for_every_scenario() {
     for scenario in worlds::ALL {
-        for seed in 0..30 {
+        for seed in 0..8 {
             let [one, two] =
                 [Record::Hash, Record::Hash].map(|record| run_caught(scenario, seed, record));
             let lines = run_caught(scenario, seed, Record::Lines);
@@ -23,10 +23,11 @@ fn two_seeds_have_two_histories() {
     assert_ne!(one.hash, two.hash);
 }
 
+/// `ci/sim` runs thousands, and looks at what must have occurred in them.
 #[test]
-fn a_thousand_histories_of_each_scenario_are_as_they_should_be() {
+fn a_hundred_histories_of_each_scenario_are_as_they_should_be() {
     for scenario in worlds::ALL {
-        let totals = campaign(scenario, 0..1000);
+        let totals = campaign(scenario, 0..100);
         let complaints = totals.complaints(scenario);
         assert!(complaints.is_empty(), "{}: {complaints:?}", scenario.name);
     }
