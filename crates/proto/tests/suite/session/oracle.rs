@@ -100,7 +100,7 @@ pub(super) fn check_flushed(world: &World) {
 pub(super) fn check_left(world: &World) {
     check_account(world);
     for end in &world.ends {
-        assert_eq!(end.session.end(), Some(Ending::Left));
+        assert_eq!(end.session.end(), Some(Ending::Left), "{:?}", end.session);
         let account = end.session.account();
         assert!(
             account.is_exact && account.never_sent.is_empty() && account.unacknowledged.is_empty()

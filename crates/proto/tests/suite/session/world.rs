@@ -1,5 +1,7 @@
 //! Two ends, the connections between them, and whatever can happen to those.
 
+use std::collections::VecDeque;
+
 use mizzen_proto::session::{ConnectionId, Greeting, Output, SessionOptions};
 use mizzen_proto::time::Time;
 
@@ -36,8 +38,8 @@ pub(super) struct World {
     pub(super) serial: u64,
     /// Frames of closed connections are given to the session all the same.
     pub(super) late: bool,
-    /// What every new connection begins with.
-    pub(super) left: [Option<u64>; 2],
+    /// After how many bytes towards each end the next connections are cut; those after them are not.
+    pub(super) cuts: VecDeque<[Option<u64>; 2]>,
     pub(super) stale: u64,
 }
 
@@ -53,7 +55,7 @@ impl World {
             connections: Vec::new(),
             serial: 0,
             late: true,
-            left: [None; 2],
+            cuts: VecDeque::new(),
             stale: 0,
         }
     }
@@ -162,7 +164,7 @@ impl World {
 
     /// An attempt finds the other end.
     pub(super) fn connect(&mut self, at: usize) {
-        let left = self.left;
+        let left = self.cuts.pop_front().unwrap_or_default();
         let connection = &mut self.connections[at];
         let (side, number) = (connection.dialler, connection.number);
         connection.state = State::Up;
@@ -321,7 +323,6 @@ impl World {
 
     /// The network is whole from now on, and everybody reads, until nothing happens any more.
     pub(super) fn settle(&mut self) {
-        self.left = [None; 2];
         for _ in 0..100_000 {
             let mut did = self.run();
             for side in 0..2 {
