@@ -18,24 +18,26 @@
 
 mod accepted;
 mod bodies;
+mod check;
 mod connections;
 mod error;
 mod frame;
 mod kept;
 mod limits;
 mod options;
+mod outbox;
 mod outcome;
-
-use std::collections::VecDeque;
 
 use crate::id::BodyId;
 use crate::time::Time;
 use crate::wire::FRAME_MAX;
 use accepted::{Accepted, Turn as Order};
 use bodies::Bodies;
+use check::check;
 use connections::{Age, Connections, Stage};
 use frame::Stamped;
 use kept::{Kept, charge};
+use outbox::{Outbox, Pending};
 
 pub use error::SessionError;
 pub use frame::{
@@ -59,15 +61,7 @@ pub struct Session {
     kept: Kept,
     accepted: Accepted,
     bodies: Bodies,
-    outbox: VecDeque<Pending>,
-}
-
-/// What is to be done before anything is sent.
-#[derive(Debug)]
-enum Pending {
-    Output(Output),
-    /// A greeting is written when its turn comes: only then is the older connection closed, and known how far its bodies came.
-    Greet(ConnectionId, Turn),
+    outbox: Outbox,
 }
 
 impl Session {
@@ -87,7 +81,7 @@ impl Session {
             kept: Kept::new(options.kept_max, options.first_number),
             accepted: Accepted::new(options.kept_max, options.first_number),
             bodies: Bodies::default(),
-            outbox: VecDeque::new(),
+            outbox: Outbox::default(),
             options,
         }
     }
@@ -165,7 +159,7 @@ impl Session {
         self.connections
             .take(connection, age, Stage::Asked { since, may_send });
         self.kept.rewind();
-        self.outbox.push_back(Pending::Greet(connection, Turn::Ask));
+        self.outbox.greet(connection, Turn::Ask);
     }
 
     /// An attempt to connect found nobody.
@@ -177,11 +171,11 @@ impl Session {
     /// The first frame of a connection that was dialled by somebody else. Its sender has proved to be [`Greeting::from`].
     pub fn handle_greeting(&mut self, connection: ConnectionId, greeting: &Greeting, now: Time) {
         if let Err(refusal) = self.check_ask(greeting) {
-            self.refuse(connection, refusal);
+            self.outbox.refuse(connection, refusal);
             return;
         }
         if let Some(older) = self.connections.drop_current() {
-            self.close(older);
+            self.outbox.close(older);
         }
         if let Some(number) = self.connections.abandon() {
             self.push(Output::Abandon { number });
@@ -194,14 +188,14 @@ impl Session {
         }
         if self.is_complete() {
             let received_through = self.accepted.tell();
-            self.refuse(connection, Refusal::Ended { received_through });
+            self.outbox
+                .refuse(connection, Refusal::Ended { received_through });
             self.finish(End::Left);
             return;
         }
         let age = Age::new(greeting.connection, greeting.from);
         self.connections.take(connection, age, Stage::Open);
-        self.outbox
-            .push_back(Pending::Greet(connection, Turn::Answer));
+        self.outbox.greet(connection, Turn::Answer);
         self.settle(now);
     }
 
@@ -235,7 +229,7 @@ impl Session {
     pub fn handle_lost(&mut self, connection: ConnectionId, now: Time) {
         if self.connections.is_current(connection) {
             self.connections.drop_current();
-            self.purge(connection);
+            self.outbox.purge(connection);
         }
         self.settle(now);
     }
@@ -274,7 +268,7 @@ impl Session {
     pub fn handle_timeout(&mut self, now: Time) {
         if self.end.is_none() && self.connections.is_silent(now) {
             if let Some(silent) = self.connections.drop_current() {
-                self.close(silent);
+                self.outbox.close(silent);
             }
         }
         self.accepted.handle_timeout(now);
@@ -285,7 +279,7 @@ impl Session {
 
     /// The next thing to do. The engine keeps what a driver does not take at once, and asks for no more until it did.
     pub fn poll_output(&mut self, now: Time) -> Option<Output> {
-        while let Some(pending) = self.outbox.pop_front() {
+        while let Some(pending) = self.outbox.poll() {
             match pending {
                 Pending::Output(output) => return Some(output),
                 Pending::Greet(connection, turn) => self.greet(connection, turn),
@@ -370,7 +364,7 @@ impl Session {
     }
 
     fn check_ask(&self, greeting: &Greeting) -> Result<(), Refusal> {
-        if self.check(greeting, Turn::Ask).is_err() {
+        if check(&self.options, greeting, Turn::Ask).is_err() {
             return Err(Refusal::Stranger);
         }
         if self.end.is_some() {
@@ -388,25 +382,6 @@ impl Session {
         Ok(())
     }
 
-    fn check(&self, greeting: &Greeting, turn: Turn) -> Result<(), SessionError> {
-        let options = &self.options;
-        let (from, to) = (greeting.from, greeting.to);
-        if from != options.peer || to != options.local {
-            return Err(SessionError::Stranger { from, to });
-        }
-        let same = [
-            ("job", greeting.job == options.job),
-            ("cluster", greeting.cluster == options.peer_cluster),
-            ("byte order", greeting.byte_order == options.byte_order),
-            ("window", greeting.window == options.window),
-            ("turn", greeting.turn == turn),
-        ];
-        match same.into_iter().find(|(_, is_same)| !is_same) {
-            Some((field, _)) => Err(SessionError::Differs { field }),
-            None => Ok(()),
-        }
-    }
-
     /// What came instead of an answer is no reason to end the session: it may be another process, that listens where ours was.
     fn handle_answer(&mut self, bytes: &[u8]) -> Result<(), SessionError> {
         if let Ok(refusal) = Refusal::decode(bytes) {
@@ -414,7 +389,7 @@ impl Session {
         }
         let number = self.connections.newest().number;
         let greeting = Greeting::decode(bytes).ok().filter(|greeting| {
-            greeting.connection == number && self.check(greeting, Turn::Answer).is_ok()
+            greeting.connection == number && check(&self.options, greeting, Turn::Answer).is_ok()
         });
         let Some(greeting) = greeting else {
             self.drop_asked();
@@ -444,7 +419,7 @@ impl Session {
 
     fn drop_asked(&mut self) {
         if let Some(asked) = self.connections.drop_current() {
-            self.close(asked);
+            self.outbox.close(asked);
         }
     }
 
@@ -564,7 +539,7 @@ impl Session {
             return;
         }
         if let Some(connection) = self.connections.drop_current() {
-            self.close(connection);
+            self.outbox.close(connection);
         }
         self.conclude(end);
     }
@@ -577,30 +552,10 @@ impl Session {
         self.push(Output::Ended(end));
     }
 
-    fn refuse(&mut self, connection: ConnectionId, refusal: Refusal) {
-        let frame = SessionFrame::Refusal(refusal);
-        self.push(Output::Send { connection, frame });
-        self.push(Output::Close { connection });
-    }
-
-    fn close(&mut self, connection: ConnectionId) {
-        self.purge(connection);
-        self.push(Output::Close { connection });
-    }
-
-    /// What was to be done with a connection that is no more.
-    fn purge(&mut self, connection: ConnectionId) {
-        self.outbox.retain(|pending| match pending {
-            Pending::Output(output) => output.connection() != Some(connection),
-            Pending::Greet(greeted, _) => *greeted != connection,
-        });
-    }
-
     fn push(&mut self, output: Output) {
-        self.outbox.push_back(Pending::Output(output));
+        self.outbox.push(output);
     }
 
-    /// Puts a greeting in front of everything else, and before it the places that it promises.
     fn greet(&mut self, connection: ConnectionId, turn: Turn) {
         let options = &self.options;
         let greeting = Greeting {
@@ -616,18 +571,7 @@ impl Session {
             turn,
             expected: self.bodies.tell_expected(),
         };
-        let places: Vec<_> = greeting.expected.clone();
-        let frame = SessionFrame::Greeting(greeting);
-        let send = Output::Send { connection, frame };
-        self.outbox.push_front(Pending::Output(send));
-        for Expected { body, in_place } in places.into_iter().rev() {
-            let from = in_place;
-            self.outbox.push_front(Pending::Output(Output::ReceiveBody {
-                connection,
-                body,
-                from,
-            }));
-        }
+        self.outbox.push_greeting(connection, greeting);
     }
 
     fn stamp(&mut self, number: u64) -> Stamp {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use mizzen_proto::id::BodyId;
 use mizzen_proto::session::{
-    ACKNOWLEDGE_WITHIN, End, KeepRefused, OTHERS_TURN, Output, PAUSE_MAX, PAUSE_MIN, Refusal,
-    Session, SessionFrame, Stamp, Turn,
+    ACKNOWLEDGE_WITHIN, End, Expected, KeepRefused, OTHERS_TURN, Output, PAUSE_MAX, PAUSE_MIN,
+    Refusal, Session, SessionFrame, Stamp, Turn,
 };
 use mizzen_proto::wire::Frame;
 
@@ -292,4 +293,40 @@ fn an_idle_session_is_small() {
         "{} bytes",
         size_of::<Session>()
     );
+}
+
+// docs/wire-4.md §23.3
+#[test]
+fn what_the_greeting_tells_of_bodies_is_not_told_again() {
+    let mut lone = Lone::open();
+    let bodies = [BodyId(1), BodyId(2), BodyId(3)];
+    for body in bodies {
+        lone.session.expect_body(body, 9, lone.now).unwrap();
+    }
+    lone.outputs();
+    // Both end before the peer could be told, one of them with its connection; of the third a part has come.
+    assert!(lone.session.handle_body_received(C1, bodies[0], lone.now));
+    assert!(lone.session.handle_body_progress(bodies[1], 9));
+    assert!(!lone.session.handle_body_progress(bodies[2], 4));
+    let outputs = lone.greet(C2, |greeting| greeting.connection = 2);
+    let (body, from, connection) = (bodies[2], 4, C2);
+    let place = Output::ReceiveBody {
+        connection,
+        body,
+        from,
+    };
+    let close = Output::Close { connection: C1 };
+    assert_eq!(
+        outputs[..2],
+        [close, place],
+        "places come before the promise"
+    );
+    let [Output::Send { frame, .. }] = &outputs[2..] else {
+        panic!("{outputs:?}");
+    };
+    let SessionFrame::Greeting(greeting) = frame else {
+        panic!("{frame:?}");
+    };
+    let in_place = 4;
+    assert_eq!(greeting.expected, [Expected { body, in_place }]);
 }
