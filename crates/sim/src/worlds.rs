@@ -1,0 +1,19 @@
+//! The scenarios, each with its oracles.
+
+pub mod link;
+mod mesh;
+pub mod names;
+pub mod network;
+mod size;
+
+use crate::campaign::Scenario;
+
+/// All of them.
+pub const ALL: &[Scenario] = &[
+    network::SCENARIO,
+    link::WHOLE,
+    link::CUT,
+    names::WHOLE,
+    names::CUT,
+    names::DEATH,
+];
