@@ -65,7 +65,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that was never connected.
+    /// A session that was never connected. The only end that can [dial](Dialling::Here) does so at its first
+    /// [`handle_timeout`](Self::handle_timeout).
     ///
     /// # Panics
     /// When `options` could never keep a frame, or number one.
@@ -358,7 +359,7 @@ impl Session {
         self.kept.charged()
     }
 
-    /// The process at the other end.
+    /// Who is at the two ends.
     pub fn options(&self) -> &SessionOptions {
         &self.options
     }

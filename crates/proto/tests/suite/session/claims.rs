@@ -9,8 +9,15 @@ use proptest::prelude::*;
 
 use super::lone::{C1, C2, Lone, refusal};
 
-/// A change of a greeting that makes it a stranger's.
+/// A change that makes a greeting wrong.
 type Change = fn(&mut Greeting);
+
+const KNOWN: BodyId = BodyId(4);
+const UNKNOWN: BodyId = BodyId(5);
+
+fn expect(body: BodyId, in_place: u64) -> Vec<Expected> {
+    vec![Expected { body, in_place }]
+}
 
 // docs/wire-4.md §21.2, §21.3
 #[test]
@@ -65,44 +72,44 @@ fn a_greeting_that_is_not_newer_is_refused_and_ends_nothing() {
 // docs/wire-4.md §21.6, §23.2
 #[test]
 fn a_resume_that_cannot_be_true_ends_the_session_and_says_why() {
-    let (body, unknown) = (BodyId(4), BodyId(5));
-    let expect = |body, in_place| vec![Expected { body, in_place }];
-    let cases: [(SessionError, Box<dyn Fn(&mut Greeting)>); 6] = [
+    let cases: [(SessionError, Change); 6] = [
         (
             SessionError::NeverSent {
                 through: 4,
                 sent: 3,
             },
-            Box::new(|greeting| greeting.received_through = 4),
+            |greeting| greeting.received_through = 4,
         ),
         (
             SessionError::TakenBack {
                 through: 1,
                 acknowledged: 2,
             },
-            Box::new(|greeting| greeting.received_through = 1),
+            |greeting| greeting.received_through = 1,
         ),
+        (SessionError::NotKept { oldest: 3, next: 2 }, |greeting| {
+            greeting.oldest_kept = 3
+        }),
         (
-            SessionError::NotKept { oldest: 3, next: 2 },
-            Box::new(|greeting| greeting.oldest_kept = 3),
-        ),
-        (
-            SessionError::Body { body, in_place: 50 },
-            Box::new(move |greeting| greeting.expected = expect(body, 50)),
+            SessionError::Body {
+                body: KNOWN,
+                in_place: 50,
+            },
+            |greeting| greeting.expected = expect(KNOWN, 50),
         ),
         (
             SessionError::Body {
-                body: unknown,
+                body: UNKNOWN,
                 in_place: 1,
             },
-            Box::new(move |greeting| greeting.expected = expect(unknown, 1)),
+            |greeting| greeting.expected = expect(UNKNOWN, 1),
         ),
         (
             SessionError::NeverSent {
                 through: u64::MAX,
                 sent: 3,
             },
-            Box::new(|greeting| greeting.received_through = u64::MAX),
+            |greeting| greeting.received_through = u64::MAX,
         ),
     ];
     for (error, change) in cases {
@@ -110,7 +117,7 @@ fn a_resume_that_cannot_be_true_ends_the_session_and_says_why() {
         lone.keep(3);
         assert_eq!(lone.transmitted(), [1, 2, 3]);
         lone.frame(1, 2).unwrap();
-        lone.session.send_body(body, 50, None, lone.now).unwrap();
+        lone.session.send_body(KNOWN, 50, None, lone.now).unwrap();
         lone.outputs();
         lone.session.handle_lost(C1, lone.now);
         // A fourth frame is kept, but was never sent.
