@@ -12,6 +12,7 @@
 //! | [`credit`] | how much a peer may send to a mailbox unread |
 //! | [`link`] | one link to one peer: posts, offers, credits, leaving |
 //! | [`names`] | the names a process holds for the job, and those it remembers |
+//! | [`session`] | what outlives connections: numbers, acknowledgements, resuming, the account |
 //! | [`time`] | what a machine is told of the clock |
 //!
 //! Commands are verbs, input is `handle_*`, output is `poll_*`. A [`ProtocolError`] means that the peer
@@ -26,6 +27,7 @@ pub mod id;
 mod kind;
 pub mod link;
 pub mod names;
+pub mod session;
 pub mod time;
 pub mod wire;
 

@@ -160,6 +160,18 @@ impl Link {
         }
     }
 
+    /// A link inside of a session, whose greeting was its hello (docs/wire-4.md §20.1). Its bye is the session's.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn in_session(options: LinkOptions) -> Self {
+        Self {
+            ours: Ours::Said(Intent::Stay),
+            theirs: Theirs::Open,
+            ..Self::new(options)
+        }
+    }
+
     // Commands of a sender.
 
     /// Pays for one message and says how to send it. On `Ok` the engine sends the frame before any later

@@ -4,6 +4,7 @@ pub mod link;
 mod mesh;
 pub mod names;
 pub mod network;
+pub mod session;
 mod size;
 
 use crate::campaign::Scenario;
@@ -16,4 +17,6 @@ pub const ALL: &[Scenario] = &[
     names::WHOLE,
     names::CUT,
     names::DEATH,
+    session::LIVING,
+    session::MORTAL,
 ];

@@ -6,3 +6,4 @@ mod names;
 mod pair;
 mod paragraphs;
 mod random;
+mod session;

@@ -9,15 +9,33 @@ const TESTS: [&str; 4] = [
     include_str!("random.rs"),
 ];
 
+const SESSIONS: &str = include_str!("../../../../docs/wire-4.md");
+
+const SESSION_TESTS: [&str; 4] = [
+    include_str!("session/cases.rs"),
+    include_str!("session/claims.rs"),
+    include_str!("session/cuts.rs"),
+    include_str!("session/hostile.rs"),
+];
+
 #[test]
 fn every_numbered_paragraph_has_a_test() {
-    let numbered = SPECIFICATION.lines().filter_map(|line| {
+    check(SPECIFICATION, &TESTS, 40);
+}
+
+#[test]
+fn every_numbered_paragraph_about_sessions_has_a_test() {
+    check(SESSIONS, &SESSION_TESTS, 20);
+}
+
+fn check(specification: &str, tests: &[&str], at_least: usize) {
+    let numbered = specification.lines().filter_map(|line| {
         let (number, _) = line.strip_prefix("**")?.split_once("** ")?;
         Some(number)
     });
     let cited = |number: &str| {
         // A citation ends where its number ends: §1.1 is not cited by §1.10.
-        TESTS.iter().any(|test| {
+        tests.iter().any(|test| {
             test.match_indices(&format!("§{number}"))
                 .any(|(at, found)| {
                     let after = test[at + found.len()..].chars().next();
@@ -26,6 +44,6 @@ fn every_numbered_paragraph_has_a_test() {
         })
     };
     let (with, without): (Vec<_>, Vec<_>) = numbered.partition(|number| cited(number));
-    assert!(with.len() > 40, "found only {with:?}");
+    assert!(with.len() > at_least, "found only {with:?}");
     assert!(without.is_empty(), "without a test: {without:?}");
 }

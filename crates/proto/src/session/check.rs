@@ -1,0 +1,28 @@
+//! Whether a greeting is from the other end of a session (docs/wire-4.md §21.3).
+
+use super::error::SessionError;
+use super::frame::{Greeting, Turn};
+use super::options::SessionOptions;
+
+/// Compares everything but the numbers. What differs is no fault of the peer: somebody else may have sent it.
+pub(super) fn check(
+    options: &SessionOptions,
+    greeting: &Greeting,
+    turn: Turn,
+) -> Result<(), SessionError> {
+    let (from, to) = (greeting.from, greeting.to);
+    if from != options.peer || to != options.local {
+        return Err(SessionError::Stranger { from, to });
+    }
+    let same = [
+        ("job", greeting.job == options.job),
+        ("cluster", greeting.cluster == options.peer_cluster),
+        ("byte order", greeting.byte_order == options.byte_order),
+        ("window", greeting.window == options.window),
+        ("turn", greeting.turn == turn),
+    ];
+    match same.into_iter().find(|(_, is_same)| !is_same) {
+        Some((field, _)) => Err(SessionError::Differs { field }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,99 @@
+//! Who is at the two ends of a session.
+
+use super::limits::KEPT_MAX;
+use crate::credit::{Credits, WINDOW};
+use crate::id::ProcessId;
+
+/// A job, as its authority numbers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct JobId(pub [u8; 16]);
+
+/// A cluster of a job; 0 where there is only one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ClusterId(pub u32);
+
+/// The order of bytes in a process's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ByteOrder {
+    /// The lowest first.
+    Little = 1,
+    /// The highest first.
+    Big = 2,
+}
+
+impl ByteOrder {
+    /// That of this process.
+    pub const NATIVE: Self = if cfg!(target_endian = "big") {
+        Self::Big
+    } else {
+        Self::Little
+    };
+
+    /// The order with this number.
+    pub const fn from_u8(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Self::Little),
+            2 => Some(Self::Big),
+            _ => None,
+        }
+    }
+}
+
+/// Which end may dial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialling {
+    /// Whichever needs a connection.
+    Both,
+    /// Only this one, which then always has a connection or tries to: the other may have something to say.
+    Here,
+    /// Only the other: this one cannot reach it.
+    There,
+}
+
+/// Who is at the two ends of a session, and what it may use.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// This process.
+    pub local: ProcessId,
+    /// The process at the other end.
+    pub peer: ProcessId,
+    /// The job of both.
+    pub job: JobId,
+    /// The cluster of this process.
+    pub cluster: ClusterId,
+    /// The cluster of the peer.
+    pub peer_cluster: ClusterId,
+    /// The order of bytes, the same at both ends.
+    pub byte_order: ByteOrder,
+    /// What each mailbox grants; the same at both ends.
+    pub window: Credits,
+    /// How many bytes of frames are kept until they are acknowledged.
+    pub kept_max: u64,
+    /// Which end dials.
+    pub dialling: Dialling,
+    /// What the pauses between attempts are drawn from. Processes that lose their connections together must not all have
+    /// the same.
+    pub seed: u64,
+    /// The first number of either direction: 1, but for those who want to see the last.
+    pub first_number: u64,
+}
+
+impl SessionOptions {
+    /// The limits of `docs/wire-4.md`, in a job of one cluster.
+    pub const fn new(local: ProcessId, peer: ProcessId, job: JobId, seed: u64) -> Self {
+        Self {
+            local,
+            peer,
+            job,
+            cluster: ClusterId(0),
+            peer_cluster: ClusterId(0),
+            byte_order: ByteOrder::NATIVE,
+            window: WINDOW,
+            kept_max: KEPT_MAX,
+            dialling: Dialling::Both,
+            seed,
+            first_number: 1,
+        }
+    }
+}
