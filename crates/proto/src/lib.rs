@@ -12,6 +12,8 @@
 //! | [`credit`] | how much a peer may send to a mailbox unread |
 //! | [`link`] | one link to one peer: posts, offers, credits, leaving |
 //! | [`names`] | the names a process holds for the job, and those it remembers |
+//! | [`membership`] | who belongs to the job and who lives: the root, agents, verdicts |
+//! | [`time`] | time as machines see it |
 //!
 //! Commands are verbs, input is `handle_*`, output is `poll_*`. A [`ProtocolError`] means that the peer
 //! broke a rule: it costs the peer its link and nothing else.
@@ -24,7 +26,9 @@ mod error;
 pub mod id;
 mod kind;
 pub mod link;
+pub mod membership;
 pub mod names;
+pub mod time;
 pub mod wire;
 
 pub use error::{NameFault, ProtocolError};
