@@ -399,7 +399,8 @@ impl Root {
                     self.follow(&changes, None, now);
                 }
             }
-            Report::Bye if self.members.processes_on(agent.host).is_empty() => {
+            // What it was never told to start, because it came when the job ended, ends with it.
+            Report::Bye if self.members.ending().is_some() => {
                 self.end_host(agent, HostEnd::Left, now);
             }
             _ => {}

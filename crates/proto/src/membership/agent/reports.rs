@@ -54,9 +54,4 @@ impl Reports {
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
-
-    #[cfg(test)]
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
-    }
 }
