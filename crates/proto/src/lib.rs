@@ -13,7 +13,7 @@
 //! | [`link`] | one link to one peer: posts, offers, credits, leaving |
 //! | [`names`] | the names a process holds for the job, and those it remembers |
 //! | [`membership`] | who belongs to the job and who lives: the root, agents, verdicts |
-//! | [`time`] | time as machines see it |
+//! | [`time`] | what a machine is told of the clock |
 //!
 //! Commands are verbs, input is `handle_*`, output is `poll_*`. A [`ProtocolError`] means that the peer
 //! broke a rule: it costs the peer its link and nothing else.

@@ -9,8 +9,8 @@
 //!
 //! Each bound name knows who remembers it, so that they can be told to forget.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::id::{Address, Incarnation, ProcessId, Rank, RequestId};
@@ -42,11 +42,12 @@ impl Default for DirectoryLimits {
 #[derive(Debug, Default)]
 pub struct Directory {
     limits: DirectoryLimits,
-    names: HashMap<Arc<str>, State>,
+    /// In order: what is freed together is told in the same order each time.
+    names: BTreeMap<Arc<str>, State>,
     waiters: usize,
     keepers: usize,
     /// The last life known to be over, of each process that ended: at most one for each rank of the job.
-    gone: HashMap<Rank, Incarnation>,
+    gone: BTreeMap<Rank, Incarnation>,
     replies: VecDeque<Reply>,
     /// The names go to others: no more are taken.
     is_leaving: bool,
