@@ -227,7 +227,9 @@ impl Agent {
     pub fn next_wakeup(&self) -> Option<Time> {
         match self.phase {
             Phase::Fenced | Phase::Gone => None,
-            Phase::Joining | Phase::Member => {
+            // Without a lease nothing runs, so none can be over.
+            Phase::Joining => Some(self.beat_due),
+            Phase::Member => {
                 let until = self.lease.until().unwrap_or(self.beat_due);
                 Some(until.min(self.beat_due))
             }

@@ -578,3 +578,29 @@ fn an_idle_job_sends_a_beat_and_a_grant_a_second_for_each_agent() {
     bed.run(Duration::from_secs(60));
     assert_eq!(bed.frames - before, 4 * 2 * 60);
 }
+
+#[test]
+fn a_welcome_that_comes_after_its_lease_is_none_and_the_next_one_counts() {
+    let mut bed = Bed::new(2, CONTINUE);
+    bed.begin(0, 1);
+    bed.begin(1, 1);
+    let late = bed.now + Pace::DEFAULT.lease;
+    let me = AgentId::new(HostId(1), 1);
+    let mut agent = Agent::new(me, Pace::DEFAULT, String::new(), bed.now);
+    agent.handle_tick(bed.now);
+    bed.run_ms(1000);
+    let welcome = |number| FromRoot {
+        to: me,
+        epoch: bed.root.members().epoch(),
+        said: Order::Welcome {
+            number,
+            members: Box::new(bed.root.members().clone()),
+        },
+    };
+    agent.handle_root(welcome(1), late);
+    assert!(!agent.is_member());
+    agent.handle_tick(late);
+    assert!(agent.next_wakeup() > Some(late), "it would ring for ever");
+    agent.handle_root(welcome(2), late);
+    assert!(agent.is_member());
+}
