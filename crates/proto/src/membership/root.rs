@@ -503,8 +503,11 @@ impl Root {
                 let number = watch.hello.take()?;
                 watch.heard = now;
                 watch.granted = now;
-                watch.applied = self.members.epoch();
                 watch.told = self.members.epoch();
+                // A second welcome may cross the first, with which the agent joined: only its own word says that it has more.
+                if !std::mem::replace(&mut watch.is_welcome, true) {
+                    watch.applied = self.members.epoch();
+                }
                 Some((watch.agent.host, number))
             })
             .collect();

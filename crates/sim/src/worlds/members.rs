@@ -154,7 +154,7 @@ impl World for Job {
 
     fn finish(
         &mut self,
-        _: Time,
+        now: Time,
         lives: &[Option<Member>],
         marks: &mut Marks,
     ) -> Result<(), Violation> {
@@ -184,7 +184,7 @@ impl World for Job {
             let what = format!("{place} is neither a member nor gone");
             return Err(Violation::new(oracle::HEARD, what));
         }
-        self.oracle.finish(&epochs)
+        self.oracle.finish(now, &epochs)
     }
 }
 

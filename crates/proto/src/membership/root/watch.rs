@@ -11,6 +11,8 @@ pub(super) struct Watch {
     pub(super) agent: AgentId,
     /// The hello that waits for its welcome.
     pub(super) hello: Option<u64>,
+    /// Whether it was welcomed.
+    pub(super) is_welcome: bool,
     /// The latest beat: older ones come late, and renew nothing.
     pub(super) beat: u64,
     /// When it came: the silence since then makes suspicious.
@@ -36,6 +38,7 @@ impl Watch {
         Self {
             agent,
             hello: None,
+            is_welcome: false,
             beat: 0,
             heard: now,
             granted: now,

@@ -604,3 +604,45 @@ fn a_welcome_that_comes_after_its_lease_is_none_and_the_next_one_counts() {
     agent.handle_root(welcome(2), late);
     assert!(agent.is_member());
 }
+
+#[test]
+fn an_agent_that_joined_with_the_first_of_two_welcomes_gets_what_was_decided_between() {
+    let mut bed = Bed::new(2, CONTINUE);
+    bed.begin(0, 1);
+    bed.run_ms(1000);
+    let agent = AgentId::new(HostId(1), 1);
+    let said = |number| Said::Hello {
+        number,
+        locator: String::new(),
+    };
+    let up = |epoch, said| FromAgent { agent, epoch, said };
+    let mut say = |bed: &mut Bed, epoch, said| {
+        bed.root.handle_frame(HostId(1), up(epoch, said), bed.now);
+        let mut got = vec![];
+        while let Some(action) = bed.root.poll_action() {
+            match action {
+                RootAction::Send(HostId(1), frame) => got.push(frame.said),
+                RootAction::Append(news) => bed.log.push(news),
+                _ => {}
+            }
+        }
+        got
+    };
+    say(&mut bed, Epoch(0), said(1));
+    let joined = bed.root.members().epoch();
+    bed.kill(0, 0, Death::Exit(1));
+    bed.run_ms(500);
+    assert!(bed.root.members().epoch() > joined);
+    say(&mut bed, Epoch(0), said(2));
+    let beat = |number| Said::Beat {
+        number,
+        late: Duration::ZERO,
+        reports: 0,
+    };
+    let got = [3, 4].map(|number| say(&mut bed, joined, beat(number)));
+    let lacks = got
+        .iter()
+        .flatten()
+        .any(|said| matches!(said, Order::News(news) if news.epoch.0 == joined.0 + 1));
+    assert!(lacks, "{got:?}");
+}

@@ -29,9 +29,10 @@ pub(super) struct Keeper {
     children: BTreeMap<Rank, Child>,
     pub(super) is_finished: bool,
     was_member: bool,
-    /// For a mistake: how many epochs were passed on, and the latest beat.
+    /// For mistakes: how many epochs were passed on, when a grant came, what was sent to each host.
     counted: u64,
-    latest_beat: u64,
+    granted: Time,
+    sent: BTreeMap<HostId, Epoch>,
 }
 
 #[derive(Debug)]
@@ -64,7 +65,8 @@ impl Keeper {
             is_finished: false,
             was_member: false,
             counted: 0,
-            latest_beat: 0,
+            granted: Time(0),
+            sent: BTreeMap::new(),
         }
     }
 
@@ -124,7 +126,7 @@ impl Keeper {
             Message::Between(bytes) => {
                 let frame = Between::decode(&bytes).expect("an agent encoded it");
                 let frame = match frame {
-                    Between::Down(down) => Between::Down(self.spoil(down)),
+                    Between::Down(down) => Between::Down(self.spoil(down, now)),
                     other => other,
                 };
                 if let (Some(agent), Some(host)) = (&mut self.agent, from) {
@@ -265,18 +267,16 @@ impl Keeper {
     }
 
     fn hear_root(&mut self, frame: FromRoot, now: Time) {
-        let frame = self.spoil(frame);
+        let frame = self.spoil(frame, now);
         if let Some(agent) = &mut self.agent {
             agent.handle_root(frame, now);
         }
     }
 
-    /// Where mistakes are made with what the root says.
-    fn spoil(&self, mut frame: FromRoot) -> FromRoot {
+    /// Where a mistake is made with what the root says.
+    fn spoil(&mut self, mut frame: FromRoot, now: Time) -> FromRoot {
         match &mut frame.said {
-            Order::Grant { number, .. } if self.plan.has(Mistake::StaleBeatRenews) => {
-                *number = self.latest_beat;
-            }
+            Order::Grant { .. } => self.granted = now,
             Order::News(news) if self.plan.has(Mistake::OutOfOrder) && self.host == 1 => {
                 news.entries
                     .sort_by_key(|entry| std::cmp::Reverse(format!("{entry:?}")));
@@ -284,6 +284,17 @@ impl Keeper {
             _ => {}
         }
         frame
+    }
+
+    /// Whether these are news that were sent to that host before.
+    fn is_again(&mut self, host: HostId, said: &Order) -> bool {
+        let Order::News(news) = said else {
+            return false;
+        };
+        let sent = self.sent.entry(host).or_default();
+        let again = news.epoch <= *sent;
+        *sent = news.epoch.max(*sent);
+        again
     }
 
     fn nobody(&mut self, agent: AgentId, now: Time) {
@@ -317,10 +328,8 @@ impl Keeper {
                         self.greet(context);
                     }
                     RootAction::Send(host, frame) => {
-                        let again = matches!(frame.said, Order::News(_))
-                            && self.plan.has(Mistake::NothingResent);
-                        let again = again && frame_is_resent(&frame);
-                        if !again {
+                        let again = self.is_again(host, &frame.said);
+                        if !again || !self.plan.has(Mistake::NothingResent) {
                             // Without a connection it is lost, like what is under way when one breaks.
                             if let Some((link, _)) = self.links.get(&host.0) {
                                 context
@@ -351,19 +360,14 @@ impl Keeper {
 
     fn obey(&mut self, action: AgentAction, context: &mut Context<'_, Member>) {
         match action {
-            AgentAction::ToRoot(frame) => {
-                if let mizzen_proto::membership::Said::Beat { number, .. } = &frame.said {
-                    self.latest_beat = *number;
-                }
-                match &mut self.root {
-                    Some(root) => root.handle_frame(HostId(0), frame, context.now()),
-                    None => {
-                        if let Some((link, _)) = self.links.get(&0) {
-                            context.send(*link, Message::Up(content(|out| frame.encode(out))));
-                        }
+            AgentAction::ToRoot(frame) => match &mut self.root {
+                Some(root) => root.handle_frame(HostId(0), frame, context.now()),
+                None => {
+                    if let Some((link, _)) = self.links.get(&0) {
+                        context.send(*link, Message::Up(content(|out| frame.encode(out))));
                     }
                 }
-            }
+            },
             AgentAction::ToAgent(host, frame) => {
                 context.sometimes("agents spoke with each other");
                 let looks_for = match &frame {
@@ -410,10 +414,16 @@ impl Keeper {
                 if why == Why::LeaseOver && self.plan.has(Mistake::LeaseIgnored) {
                     return;
                 }
+                let stale = why == Why::LeaseOver && self.plan.has(Mistake::StaleBeatRenews);
+                let begin = if stale {
+                    context.now().max(self.granted + self.plan.pace.lease)
+                } else {
+                    context.now()
+                };
                 let most = self.plan.pace.kill / 2;
                 for rank in self.children.keys() {
                     let wait = most.mul_f64(context.rng().f64());
-                    context.set_timer(KILL + u64::from(rank.0), context.now() + wait);
+                    context.set_timer(KILL + u64::from(rank.0), begin + wait);
                 }
             }
             AgentAction::Finish => {
@@ -475,11 +485,6 @@ impl Keeper {
         };
         self.dials.insert(connection, dial);
     }
-}
-
-/// News that are not the latest are sent a second time, or are on their way to somebody who is behind.
-fn frame_is_resent(frame: &FromRoot) -> bool {
-    matches!(&frame.said, Order::News(news) if news.epoch < frame.epoch)
 }
 
 /// A frame without its header: the simulated connections keep frames apart.

@@ -40,7 +40,12 @@ pub(super) struct Oracle {
     /// When each host was paused last, and until when.
     pauses: BTreeMap<u32, Vec<(Time, Option<Time>)>>,
     cuts: BTreeMap<(u32, u32), Vec<(Time, Option<Time>)>>,
-    pub(super) finished: BTreeSet<Place>,
+    /// Who was pronounced while its host stood still, and when: it is refused everywhere, and must end when the host goes on.
+    doomed: BTreeMap<Place, Time>,
+    /// When the latest life of each machine ended.
+    ended: BTreeMap<MachineId, Time>,
+    /// When the latest epoch was told.
+    appended: Time,
 }
 
 impl Oracle {
@@ -54,11 +59,14 @@ impl Oracle {
             alive: BTreeSet::new(),
             pauses: BTreeMap::new(),
             cuts: BTreeMap::new(),
-            finished: BTreeSet::new(),
+            doomed: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            appended: Time(0),
         }
     }
 
     pub(super) fn handle_truth(&mut self, now: Time, truth: Truth) -> Result<(), Violation> {
+        self.check_doomed(now)?;
         match truth {
             Truth::Started(place) => {
                 let twice = self.alive.iter().any(|one| one.machine == place.machine);
@@ -69,6 +77,7 @@ impl Oracle {
             }
             Truth::Ended(place) => {
                 self.alive.remove(&place);
+                self.ended.insert(place.machine, now);
             }
             Truth::Paused(HostId(host)) => self.pauses.entry(host).or_default().push((now, None)),
             Truth::Resumed(HostId(host)) => close(self.pauses.entry(host).or_default(), now),
@@ -90,6 +99,7 @@ impl Oracle {
         place: Place,
         note: Note,
     ) -> Result<(), Violation> {
+        self.check_doomed(now)?;
         match note {
             Note::Appended(news) => self.handle_appended(now, &news),
             Note::Joined(epoch) => {
@@ -110,11 +120,7 @@ impl Oracle {
             Note::Fenced(Why::Contradiction) => {
                 Err(Violation::new(SAME, format!("{place}: a contradiction")))
             }
-            Note::Fenced(_) => Ok(()),
-            Note::Finished => {
-                self.finished.insert(place);
-                Ok(())
-            }
+            Note::Fenced(_) | Note::Finished => Ok(()),
         }
     }
 
@@ -139,10 +145,10 @@ impl Oracle {
     }
 
     /// At the end, on a whole network. `epochs`: what each life that may know something says it knows.
-    pub(super) fn finish(&self, epochs: &BTreeMap<Place, u64>) -> Result<(), Violation> {
+    pub(super) fn finish(&self, now: Time, epochs: &BTreeMap<Place, u64>) -> Result<(), Violation> {
         let told = self.log.epoch().0;
         for (place, epoch) in epochs {
-            if *epoch != told {
+            if *epoch != told && !self.is_fresh(now) {
                 return Err(Violation::new(
                     HEARD,
                     format!("{place} knows {epoch} of {told}"),
@@ -167,7 +173,10 @@ impl Oracle {
                 let what = format!("rank {rank} lives on in life {}", life.0);
                 return Err(Violation::new(LIVES, what));
             }
-            if decided.is_some() && reported && lives.is_empty() && !ends {
+            // Processes leave to the very end.
+            let ended = self.ended.get(&machine);
+            let recently = ended.is_some_and(|ended| now.since(*ended) < self.plan.pace.suspect);
+            if decided.is_some() && reported && lives.is_empty() && !ends && !recently {
                 let what = format!("rank {rank} is dead, and nobody was told");
                 return Err(Violation::new(HEARD, what));
             }
@@ -175,7 +184,13 @@ impl Oracle {
         Ok(())
     }
 
+    /// Whether the latest epoch was told so lately that not all need have it.
+    fn is_fresh(&self, now: Time) -> bool {
+        now.since(self.appended) < self.plan.pace.suspect
+    }
+
     fn handle_appended(&mut self, now: Time, news: &News) -> Result<(), Violation> {
+        self.appended = now;
         let before = self.log.clone();
         let changes = self.log.apply_news(news);
         let changes =
@@ -206,7 +221,7 @@ impl Oracle {
     }
 
     /// Oracle 3: whoever is pronounced cannot run, except in a host that stands still, whose frames everybody refuses.
-    fn check_host(&self, now: Time, agent: AgentId, how: HostEnd) -> Result<(), Violation> {
+    fn check_host(&mut self, now: Time, agent: AgentId, how: HostEnd) -> Result<(), Violation> {
         let host = agent.host.0;
         let place = Place {
             machine: MachineId(host),
@@ -220,21 +235,46 @@ impl Oracle {
             HostEnd::Refused | HostEnd::Left => return Ok(()),
             HostEnd::Silent => {}
         }
-        let kill = self.plan.pace.kill;
-        let stood_still = self.pauses.get(&host).is_some_and(|pauses| {
-            let last = pauses.last();
-            last.is_some_and(|(_, end)| end.is_none_or(|end| now.since(end) < kill))
-        });
-        let mut processes = self.alive.iter().filter(|place| {
+        let stood_still = self.since_pause(now, host) < self.plan.pace.kill;
+        let runs = |place: &&Place| {
             let rank = self.plan.rank(place.machine);
             rank.is_some() && self.plan.host(place.machine) == host
-        });
-        if let Some(process) = processes.next().filter(|_| !stood_still) {
-            let what = format!("{process} runs on host {host}, which is pronounced lost");
-            return Err(Violation::new(FENCED, what));
+        };
+        let running: Vec<Place> = self.alive.iter().filter(runs).copied().collect();
+        match running.first() {
+            Some(process) if !stood_still => {
+                let what = format!("{process} runs on host {host}, which is pronounced lost");
+                return Err(Violation::new(FENCED, what));
+            }
+            _ => self
+                .doomed
+                .extend(running.iter().map(|place| (*place, now))),
         }
         if lives {
             self.check_reason(now, host)?;
+        }
+        Ok(())
+    }
+
+    /// For how long a host has not stood still, since it did.
+    fn since_pause(&self, now: Time, host: u32) -> Duration {
+        let last = self.pauses.get(&host).and_then(|pauses| pauses.last());
+        match last {
+            Some((_, Some(end))) => now.since(*end),
+            Some((_, None)) => Duration::ZERO,
+            None => Duration::MAX,
+        }
+    }
+
+    fn check_doomed(&mut self, now: Time) -> Result<(), Violation> {
+        self.doomed.retain(|place, _| self.alive.contains(place));
+        let kill = self.plan.pace.kill;
+        for (place, since) in &self.doomed {
+            let runs = self.since_pause(now, self.plan.host(place.machine));
+            if runs.min(now.since(*since)) > kill {
+                let what = format!("{place} was pronounced while its host stood still, and runs");
+                return Err(Violation::new(FENCED, what));
+            }
         }
         Ok(())
     }
