@@ -97,6 +97,10 @@ pub struct Agent {
 
 impl Agent {
     /// An agent that begins. `locator`: where other agents reach it.
+    ///
+    /// # Panics
+    ///
+    /// If the life is 0, or the locator longer than [`MAX_LOCATOR`].
     #[must_use]
     pub fn new(me: AgentId, pace: Pace, locator: String, now: Time) -> Self {
         assert!(locator.len() <= MAX_LOCATOR, "a locator has a limit");

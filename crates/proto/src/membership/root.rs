@@ -13,18 +13,19 @@
 //! agent's lease is always over before the root's.
 
 mod batch;
+mod decide;
 mod watch;
+mod ways;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::{
     AgentId, Change, Contradiction, Ending, Entry, Epoch, FromAgent, FromRoot, HostEnd, HostId,
-    HostStanding, MAX_BEHIND, MAX_LOCATOR, MAX_RESENT, Members, News, Order, PROBERS, Pace, Report,
-    Said,
+    HostStanding, MAX_BEHIND, MAX_LOCATOR, MAX_RESENT, Members, News, Order, Pace, Said,
 };
-use crate::boot::{Death, OnDeath};
-use crate::id::{Incarnation, ProcessId, Rank};
+use crate::boot::OnDeath;
+use crate::id::{ProcessId, Rank};
 use crate::time::Time;
 use batch::Batch;
 use watch::Watch;
@@ -374,91 +375,6 @@ impl Root {
         }
     }
 
-    fn take(&mut self, agent: AgentId, number: u64, report: Report, now: Time) {
-        let Some(watch) = self.watches.get_mut(&agent.host) else {
-            return;
-        };
-        if watch.reports.and_then(|taken| taken.checked_add(1)) != Some(number) {
-            return;
-        }
-        watch.reports = Some(number);
-        let owns = |process: ProcessId| {
-            let state = self.members.state(process.rank);
-            state.is_some_and(|state| state.host == agent.host)
-        };
-        match report {
-            Report::Started { process, pid } if owns(process) => {
-                self.actions.push_back(Action::Started { process, pid });
-            }
-            Report::Left { process } if owns(process) => {
-                self.order(Entry::Left { process }, now);
-            }
-            // Only the membership says that a host is lost.
-            Report::Ended { process, how } if owns(process) && how != Death::HostLost => {
-                if let Some(changes) = self.order(Entry::Ended { process, how }, now) {
-                    self.follow(&changes, None, now);
-                }
-            }
-            // What it was never told to start, because it came when the job ended, ends with it.
-            Report::Bye if self.members.ending().is_some() => {
-                self.end_host(agent, HostEnd::Left, now);
-            }
-            _ => {}
-        }
-    }
-
-    fn end_host(&mut self, agent: AgentId, how: HostEnd, now: Time) {
-        let Some(changes) = self.order(Entry::HostEnded { agent, how }, now) else {
-            return;
-        };
-        self.watches.remove(&agent.host);
-        let lost = (how != HostEnd::Left).then_some(Ending::Host {
-            host: agent.host,
-            how,
-        });
-        self.follow(&changes, lost, now);
-        self.trim();
-    }
-
-    /// Decides what deaths mean to the job. `lost`: they are those of a host.
-    fn follow(&mut self, changes: &[Change], lost: Option<Ending>, now: Time) {
-        let goes_on = self.policy.on_death == OnDeath::Continue;
-        if let Some(ending) = lost.filter(|_| !goes_on && !changes.is_empty()) {
-            self.order(Entry::JobEnds(ending), now);
-        }
-        for change in changes {
-            let Change::Ended { process, how } = *change else {
-                continue;
-            };
-            if how == Death::Exit(0) || how == Death::HostLost {
-                continue;
-            }
-            let restarts = self.policy.on_death == OnDeath::Restart;
-            if goes_on || (restarts && self.restart(process, now)) {
-                continue;
-            }
-            self.order(Entry::JobEnds(Ending::Process { process, how }), now);
-        }
-        if self.members.is_over() {
-            self.order(Entry::JobEnds(Ending::Done), now);
-        }
-    }
-
-    fn restart(&mut self, process: ProcessId, now: Time) -> bool {
-        let Some(state) = self.members.state(process.rank) else {
-            return false;
-        };
-        let next = process.incarnation.0.checked_add(1).map(Incarnation);
-        let Some(next) = next.filter(|_| self.members.restarts() < self.policy.max_restarts) else {
-            return false;
-        };
-        let entry = Entry::Restarted {
-            process: ProcessId::new(process.rank, next),
-            host: state.host,
-        };
-        self.order(entry, now).is_some()
-    }
-
     /// Puts a decision in the log, unless it contradicts those before it: then it is no news. Every decision passes here.
     fn order(&mut self, entry: Entry, now: Time) -> Option<Vec<Change>> {
         let mut changes = vec![];
@@ -517,61 +433,6 @@ impl Root {
         }
     }
 
-    /// Asks others to look for an agent, not more often than it takes.
-    fn look_for(&mut self, host: HostId, now: Time) {
-        let pace = self.pace;
-        let Some(watch) = self.watches.get_mut(&host) else {
-            return;
-        };
-        if watch.asked.is_some_and(|asked| now < asked + pace.rehome) {
-            return;
-        }
-        watch.asked = Some(now);
-        let agent = watch.agent;
-        let locator = self
-            .members
-            .host(host)
-            .map_or("", |host| &host.locator)
-            .to_owned();
-        let others: Vec<HostId> = self.members.agents().map(|agent| agent.host).collect();
-        // Those after it, each time others, so that everybody is asked in time.
-        let shift = (watch_turn(now, pace) as usize).wrapping_mul(PROBERS);
-        let after = others.partition_point(|other| *other <= host);
-        let count = others.len();
-        let asked = (0..count)
-            .map(|i| others[(after + shift + i) % count])
-            .filter(|other| *other != host)
-            .take(PROBERS);
-        for other in asked.collect::<Vec<_>>() {
-            let locator = locator.clone();
-            self.send(other, Order::Look { agent, locator }, now);
-        }
-    }
-
-    /// Sends to an agent, also by way of who passed its words on lately.
-    fn send(&mut self, host: HostId, said: Order, now: Time) {
-        let Some(watch) = self.watches.get(&host) else {
-            return;
-        };
-        let epoch = self.members.epoch();
-        let to = watch.agent;
-        let passer = watch.passer(&self.pace, now);
-        let passer = passer
-            .and_then(|host| self.watches.get(&host))
-            .map(|watch| watch.agent);
-        let frame = FromRoot { to, epoch, said };
-        if let Some(passer) = passer.filter(|_| !matches!(frame.said, Order::Look { .. })) {
-            let said = Order::Pass(Box::new(frame.clone()));
-            let frame = FromRoot {
-                to: passer,
-                epoch,
-                said,
-            };
-            self.actions.push_back(Action::Send(passer.host, frame));
-        }
-        self.actions.push_back(Action::Send(host, frame));
-    }
-
     /// Forgets what everybody has.
     fn trim(&mut self) {
         let applied = self.watches.values().map(|watch| watch.applied).min();
@@ -590,9 +451,4 @@ impl Root {
             (armed, due) => armed.or(due),
         };
     }
-}
-
-/// A number that changes with every time an agent can be looked for.
-fn watch_turn(now: Time, pace: Pace) -> u64 {
-    u64::try_from(u128::from(now.0) / pace.rehome.as_nanos().max(1)).unwrap_or(0)
 }

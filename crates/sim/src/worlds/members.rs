@@ -101,14 +101,6 @@ const fn mistake(
     }
 }
 
-/// Timers of agents, and of processes.
-const AGENT: u64 = 0;
-const ROOT: u64 = 1;
-const REDIAL: u64 = 2;
-const WORK: u64 = 3;
-/// And the rank that is to be ended.
-const KILL: u64 = 16;
-
 #[derive(Debug)]
 struct Job {
     plan: Rc<Plan>,

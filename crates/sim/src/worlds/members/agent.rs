@@ -11,9 +11,8 @@ use mizzen_proto::membership::{
 };
 use mizzen_proto::time::Time;
 
-use super::message::{Message, Note};
-use super::plan::{Mistake, Plan};
-use super::{AGENT, KILL, Member, REDIAL, ROOT};
+use super::message::{Message, Note, Speaker};
+use super::plan::{AGENT, KILL, Mistake, Plan, REDIAL, ROOT};
 use crate::ids::{ConnectionId, Place};
 use crate::machine::{Context, Opened};
 
@@ -70,7 +69,7 @@ impl Keeper {
         }
     }
 
-    pub(super) fn start(&mut self, context: &mut Context<'_, Member>) {
+    pub(super) fn start(&mut self, context: &mut Context<'_, impl Speaker>) {
         let now = context.now();
         if self.host == 0 {
             let mut pace = self.plan.pace;
@@ -103,7 +102,7 @@ impl Keeper {
         &mut self,
         connection: ConnectionId,
         message: Message,
-        context: &mut Context<'_, Member>,
+        context: &mut Context<'_, impl Speaker>,
     ) {
         let now = context.now();
         let from = self
@@ -153,7 +152,7 @@ impl Keeper {
         self.pump(context);
     }
 
-    pub(super) fn timer(&mut self, key: u64, context: &mut Context<'_, Member>) {
+    pub(super) fn timer(&mut self, key: u64, context: &mut Context<'_, impl Speaker>) {
         let now = context.now();
         match key {
             AGENT => {
@@ -183,7 +182,7 @@ impl Keeper {
         connection: ConnectionId,
         peer: Place,
         opened: Opened,
-        context: &mut Context<'_, Member>,
+        context: &mut Context<'_, impl Speaker>,
     ) {
         let now = context.now();
         if let Some(rank) = self.plan.rank(peer.machine) {
@@ -213,7 +212,11 @@ impl Keeper {
         self.pump(context);
     }
 
-    pub(super) fn lost(&mut self, connection: ConnectionId, context: &mut Context<'_, Member>) {
+    pub(super) fn lost(
+        &mut self,
+        connection: ConnectionId,
+        context: &mut Context<'_, impl Speaker>,
+    ) {
         let link = self.links.iter().find(|(_, (one, _))| *one == connection);
         let Some((host, peer)) = link.map(|(host, (_, peer))| (*host, *peer)) else {
             return;
@@ -232,7 +235,7 @@ impl Keeper {
         &mut self,
         connection: ConnectionId,
         is_proof: bool,
-        context: &mut Context<'_, Member>,
+        context: &mut Context<'_, impl Speaker>,
     ) {
         let Some(dial) = self.dials.remove(&connection) else {
             return;
@@ -248,7 +251,7 @@ impl Keeper {
         self.pump(context);
     }
 
-    pub(super) fn child_ended(&mut self, child: Place, context: &mut Context<'_, Member>) {
+    pub(super) fn child_ended(&mut self, child: Place, context: &mut Context<'_, impl Speaker>) {
         let rank = self
             .plan
             .rank(child.machine)
@@ -306,7 +309,7 @@ impl Keeper {
     }
 
     /// Says what the agent knew when it was welcomed, before it is told more.
-    fn greet(&mut self, context: &mut Context<'_, Member>) {
+    fn greet(&mut self, context: &mut Context<'_, impl Speaker>) {
         let member = self.agent.as_ref().filter(|agent| agent.is_member());
         let Some(agent) = member.filter(|_| !self.was_member) else {
             return;
@@ -316,7 +319,7 @@ impl Keeper {
     }
 
     /// Does what the machines want, until they want nothing more.
-    fn pump(&mut self, context: &mut Context<'_, Member>) {
+    fn pump(&mut self, context: &mut Context<'_, impl Speaker>) {
         let now = context.now();
         self.greet(context);
         loop {
@@ -358,7 +361,7 @@ impl Keeper {
         }
     }
 
-    fn obey(&mut self, action: AgentAction, context: &mut Context<'_, Member>) {
+    fn obey(&mut self, action: AgentAction, context: &mut Context<'_, impl Speaker>) {
         match action {
             AgentAction::ToRoot(frame) => match &mut self.root {
                 Some(root) => root.handle_frame(HostId(0), frame, context.now()),
@@ -437,7 +440,7 @@ impl Keeper {
         }
     }
 
-    fn tell(&mut self, mut notice: Notice, context: &mut Context<'_, Member>) {
+    fn tell(&mut self, mut notice: Notice, context: &mut Context<'_, impl Speaker>) {
         self.counted += 1;
         if self.plan.has(Mistake::EpochCounted) {
             notice.epoch = Epoch(self.counted);
@@ -463,7 +466,7 @@ impl Keeper {
         }
     }
 
-    fn dial_root(&mut self, context: &mut Context<'_, Member>) {
+    fn dial_root(&mut self, context: &mut Context<'_, impl Speaker>) {
         if !self.links.contains_key(&0) && !self.dials.values().any(|dial| dial.host == 0) {
             self.dial(0, None, None, context);
         }
@@ -474,7 +477,7 @@ impl Keeper {
         host: u32,
         looks_for: Option<AgentId>,
         message: Option<Message>,
-        context: &mut Context<'_, Member>,
+        context: &mut Context<'_, impl Speaker>,
     ) {
         let connection = context.dial(self.plan.agent(host));
         let waiting = message.into_iter().collect();

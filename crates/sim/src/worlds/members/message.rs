@@ -5,7 +5,12 @@ use std::hash::{Hash, Hasher};
 use mizzen_proto::id::ProcessId;
 use mizzen_proto::membership::{Fence, News, Notice, Why};
 
-use crate::machine::Payload;
+use crate::machine::{Machine, Payload};
+
+/// Whatever says these: agents and processes are parts of one machine, and need not know which.
+pub(super) trait Speaker: Machine<Message = Message, Note = Note> {}
+
+impl<M: Machine<Message = Message, Note = Note>> Speaker for M {}
 
 #[derive(Debug)]
 pub(super) enum Message {

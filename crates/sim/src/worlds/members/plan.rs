@@ -146,3 +146,11 @@ impl Plan {
         })
     }
 }
+
+/// Timers of agents, and of processes.
+pub(super) const AGENT: u64 = 0;
+pub(super) const ROOT: u64 = 1;
+pub(super) const REDIAL: u64 = 2;
+pub(super) const WORK: u64 = 3;
+/// And the rank that is to be ended.
+pub(super) const KILL: u64 = 16;

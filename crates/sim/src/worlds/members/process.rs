@@ -7,9 +7,8 @@ use std::time::Duration;
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::{Admission, Fence};
 
-use super::message::{Message, Note};
-use super::plan::{Mistake, Plan};
-use super::{Member, WORK};
+use super::message::{Message, Note, Speaker};
+use super::plan::{Mistake, Plan, WORK};
 use crate::ids::{ConnectionId, MachineId, Place};
 use crate::machine::{Context, Opened};
 
@@ -38,12 +37,12 @@ impl Process {
         }
     }
 
-    pub(super) fn start(&mut self, context: &mut Context<'_, Member>) {
+    pub(super) fn start(&mut self, context: &mut Context<'_, impl Speaker>) {
         let host = self.plan.host(context.me().machine);
         self.agent = Some(context.dial(self.plan.agent(host)));
     }
 
-    pub(super) fn receive(&mut self, message: Message, context: &mut Context<'_, Member>) {
+    pub(super) fn receive(&mut self, message: Message, context: &mut Context<'_, impl Speaker>) {
         match message {
             Message::Begin(process, fence) => {
                 context.note(Note::Joined(fence.epoch().0));
@@ -74,7 +73,7 @@ impl Process {
         }
     }
 
-    pub(super) fn timer(&mut self, context: &mut Context<'_, Member>) {
+    pub(super) fn timer(&mut self, context: &mut Context<'_, impl Speaker>) {
         let (Some(me), Some(agent)) = (self.me, self.agent) else {
             return;
         };
@@ -106,7 +105,7 @@ impl Process {
         connection: ConnectionId,
         peer: Place,
         opened: Opened,
-        context: &mut Context<'_, Member>,
+        context: &mut Context<'_, impl Speaker>,
     ) {
         self.dialling.remove(&connection);
         let Some(rank) = self.plan.rank(peer.machine) else {
@@ -118,7 +117,11 @@ impl Process {
         }
     }
 
-    pub(super) fn lost(&mut self, connection: ConnectionId, context: &mut Context<'_, Member>) {
+    pub(super) fn lost(
+        &mut self,
+        connection: ConnectionId,
+        context: &mut Context<'_, impl Speaker>,
+    ) {
         if self.agent == Some(connection) {
             // Without its agent nobody would end it.
             let myself = context.me().machine;
@@ -140,7 +143,7 @@ impl Process {
         &mut self,
         connection: ConnectionId,
         to: MachineId,
-        context: &mut Context<'_, Member>,
+        context: &mut Context<'_, impl Speaker>,
     ) {
         self.dialling.remove(&connection);
         match self.plan.rank(to) {
@@ -149,7 +152,7 @@ impl Process {
         }
     }
 
-    fn complain(&mut self, rank: Rank, context: &mut Context<'_, Member>) {
+    fn complain(&mut self, rank: Rank, context: &mut Context<'_, impl Speaker>) {
         let lives = (0..u32::MAX).map(|life| ProcessId::new(rank, Incarnation(life)));
         let mut lives = lives.filter(|life| self.fence.admission(*life) == Admission::Admit);
         if let (Some(process), Some(agent)) = (lives.next(), self.agent) {
