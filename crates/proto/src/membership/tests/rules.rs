@@ -151,9 +151,7 @@ fn a_root_that_was_late_looks_for_nobody() {
     // Nobody is served for 5 s, then ticks come before anything that was sent.
     bed.now = bed.now + Duration::from_secs(5);
     bed.root.handle_tick(bed.now);
-    while let Some(action) = bed.root.poll_action() {
-        panic!("{action:?}");
-    }
+    assert_eq!(bed.root.poll_action(), None);
     assert_eq!(bed.frames, frames);
 }
 
@@ -616,7 +614,7 @@ fn an_agent_that_joined_with_the_first_of_two_welcomes_gets_what_was_decided_bet
         locator: String::new(),
     };
     let up = |epoch, said| FromAgent { agent, epoch, said };
-    let mut say = |bed: &mut Bed, epoch, said| {
+    let say = |bed: &mut Bed, epoch, said| {
         bed.root.handle_frame(HostId(1), up(epoch, said), bed.now);
         let mut got = vec![];
         while let Some(action) = bed.root.poll_action() {

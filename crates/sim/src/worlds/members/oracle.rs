@@ -38,8 +38,8 @@ pub(super) struct Oracle {
     known: BTreeMap<Place, u64>,
     alive: BTreeSet<Place>,
     /// When each host was paused last, and until when.
-    pauses: BTreeMap<u32, Vec<(Time, Option<Time>)>>,
-    cuts: BTreeMap<(u32, u32), Vec<(Time, Option<Time>)>>,
+    pauses: BTreeMap<u32, Vec<Span>>,
+    cuts: BTreeMap<(u32, u32), Vec<Span>>,
     /// Who was pronounced while its host stood still, and when: it is refused everywhere, and must end when the host goes on.
     doomed: BTreeMap<Place, Time>,
     /// When the latest life of each machine ended.
@@ -79,12 +79,14 @@ impl Oracle {
                 self.alive.remove(&place);
                 self.ended.insert(place.machine, now);
             }
-            Truth::Paused(HostId(host)) => self.pauses.entry(host).or_default().push((now, None)),
+            Truth::Paused(HostId(host)) => {
+                self.pauses.entry(host).or_default().push(Span::since(now))
+            }
             Truth::Resumed(HostId(host)) => close(self.pauses.entry(host).or_default(), now),
             Truth::Cut(from, to) => {
                 let cuts = self.cuts.entry((from.0, to.0)).or_default();
-                if cuts.last().is_none_or(|(_, end)| end.is_some()) {
-                    cuts.push((now, None));
+                if cuts.last().is_none_or(|span| span.end.is_some()) {
+                    cuts.push(Span::since(now));
                 }
             }
             Truth::Healed(from, to) => close(self.cuts.entry((from.0, to.0)).or_default(), now),
@@ -259,9 +261,9 @@ impl Oracle {
     /// For how long a host has not stood still, since it did.
     fn since_pause(&self, now: Time, host: u32) -> Duration {
         let last = self.pauses.get(&host).and_then(|pauses| pauses.last());
-        match last {
-            Some((_, Some(end))) => now.since(*end),
-            Some((_, None)) => Duration::ZERO,
+        match last.map(|span| span.end) {
+            Some(Some(end)) => now.since(end),
+            Some(None) => Duration::ZERO,
             None => Duration::MAX,
         }
     }
@@ -292,7 +294,7 @@ impl Oracle {
         ];
         let spans = spans.into_iter().flat_map(|spans| spans.unwrap_or(&none));
         let mut spans: Vec<(Time, Time)> = spans
-            .map(|(start, end)| ((*start).max(from), end.unwrap_or(now)))
+            .map(|span| (span.start.max(from), span.end.unwrap_or(now)))
             .filter(|(start, end)| start < end)
             .collect();
         spans.sort_unstable();
@@ -345,8 +347,21 @@ impl Oracle {
     }
 }
 
-fn close(spans: &mut [(Time, Option<Time>)], now: Time) {
-    if let Some((_, end)) = spans.last_mut() {
-        end.get_or_insert(now);
+/// From when to when something lasted.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: Time,
+    end: Option<Time>,
+}
+
+impl Span {
+    fn since(start: Time) -> Self {
+        Self { start, end: None }
+    }
+}
+
+fn close(spans: &mut [Span], now: Time) {
+    if let Some(span) = spans.last_mut() {
+        span.end.get_or_insert(now);
     }
 }
