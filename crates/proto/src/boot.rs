@@ -16,7 +16,7 @@
 //! message starts with a byte that tells its kind. What is decoded is foreign: a wrong byte is an error, nothing is
 //! allocated beyond what arrived, and what is left over is refused.
 
-mod codec;
+pub(crate) mod codec;
 mod death;
 mod launcher;
 mod limits;

@@ -13,6 +13,7 @@
 //! | [`link`] | one link to one peer: posts, offers, credits, leaving |
 //! | [`names`] | the names a process holds for the job, and those it remembers |
 //! | [`session`] | what outlives connections: numbers, acknowledgements, resuming, the account |
+//! | [`membership`] | who belongs to the job and who lives: the root, agents, verdicts |
 //! | [`time`] | what a machine is told of the clock |
 //!
 //! Commands are verbs, input is `handle_*`, output is `poll_*`. A [`ProtocolError`] means that the peer
@@ -26,6 +27,7 @@ mod error;
 pub mod id;
 mod kind;
 pub mod link;
+pub mod membership;
 pub mod names;
 pub mod session;
 pub mod time;

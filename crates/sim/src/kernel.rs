@@ -246,7 +246,14 @@ impl<W: World> Kernel<W> {
                     machine.connected(connection, peer, Opened::Here, context);
                 })
             }
-            Item::Refused | Item::End => self.handle_lost(connection, ends),
+            Item::End => self.handle_lost(connection, ends),
+            Item::Refused => {
+                let to = ends.there.place.machine;
+                self.log(me, "finds nobody", &(connection, to));
+                self.with(me, |machine, context| {
+                    machine.nobody_listens(connection, to, context);
+                })
+            }
             Item::Message(message) => {
                 let traffic = &mut self.seats[me.machine.index()].traffic;
                 traffic.received += 1;

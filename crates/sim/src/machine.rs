@@ -74,6 +74,17 @@ pub trait Machine {
         let _ = (connection, to, context);
     }
 
+    /// What was dialled answers, and says that nobody listens there: proof that no life of it was there then. Without a
+    /// machine that makes a difference it is like any other dial that failed.
+    fn nobody_listens(
+        &mut self,
+        connection: ConnectionId,
+        to: MachineId,
+        context: &mut Context<'_, Self>,
+    ) {
+        self.refused(connection, to, context);
+    }
+
     /// A machine of the same host ended, and this one had started it.
     fn child_ended(&mut self, child: Place, context: &mut Context<'_, Self>) {
         let _ = (child, context);

@@ -1,6 +1,7 @@
 //! The scenarios, each with its oracles.
 
 pub mod link;
+pub mod members;
 mod mesh;
 pub mod names;
 pub mod network;
@@ -19,4 +20,5 @@ pub const ALL: &[Scenario] = &[
     names::DEATH,
     session::LIVING,
     session::MORTAL,
+    members::SCENARIO,
 ];

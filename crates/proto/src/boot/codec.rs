@@ -1,6 +1,6 @@
 //! Bytes of a message, written and read: numbers, texts, lists, and what both kinds of message hold.
 
-use super::{Death, MAX_LIST, Unreachable};
+use super::{Death, FRAME_HEADER, MAX_FRAME, MAX_LIST, Unreachable};
 
 /// Why bytes are not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,38 +27,38 @@ pub enum DecodeError {
 #[error("the message exceeds a limit")]
 pub struct TooLarge;
 
-pub(super) struct Writer<'a> {
-    pub(super) out: &'a mut Vec<u8>,
+pub(crate) struct Writer<'a> {
+    pub(crate) out: &'a mut Vec<u8>,
 }
 
 impl Writer<'_> {
-    pub(super) fn raw(&mut self, bytes: &[u8]) {
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
-    pub(super) fn u8(&mut self, value: u8) {
+    pub(crate) fn u8(&mut self, value: u8) {
         self.out.push(value);
     }
 
-    pub(super) fn u32(&mut self, value: u32) {
+    pub(crate) fn u32(&mut self, value: u32) {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(super) fn u64(&mut self, value: u64) {
+    pub(crate) fn u64(&mut self, value: u64) {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(super) fn u128(&mut self, value: u128) {
+    pub(crate) fn u128(&mut self, value: u128) {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(super) fn life(&mut self, rank: u32, incarnation: u32) -> Result<(), TooLarge> {
+    pub(crate) fn life(&mut self, rank: u32, incarnation: u32) -> Result<(), TooLarge> {
         self.u32(rank);
         self.u32(incarnation);
         Ok(())
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8], limit: usize) -> Result<(), TooLarge> {
+    pub(crate) fn bytes(&mut self, bytes: &[u8], limit: usize) -> Result<(), TooLarge> {
         let length = u32::try_from(bytes.len()).map_err(|_| TooLarge)?;
         if bytes.len() > limit {
             return Err(TooLarge);
@@ -68,11 +68,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    pub(super) fn text(&mut self, text: &str, limit: usize) -> Result<(), TooLarge> {
+    pub(crate) fn text(&mut self, text: &str, limit: usize) -> Result<(), TooLarge> {
         self.bytes(text.as_bytes(), limit)
     }
 
-    pub(super) fn count(&mut self, count: usize) -> Result<(), TooLarge> {
+    pub(crate) fn count(&mut self, count: usize) -> Result<(), TooLarge> {
         if count > MAX_LIST {
             return Err(TooLarge);
         }
@@ -80,7 +80,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    pub(super) fn death(&mut self, how: Death) -> Result<(), TooLarge> {
+    pub(crate) fn death(&mut self, how: Death) -> Result<(), TooLarge> {
         let (kind, number) = match how {
             Death::Exit(code) => (1, code),
             Death::Signal(number) => (2, number),
@@ -90,7 +90,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    pub(super) fn unreachable(&mut self, reason: Unreachable) -> Result<(), TooLarge> {
+    pub(crate) fn unreachable(&mut self, reason: Unreachable) -> Result<(), TooLarge> {
         self.u8(match reason {
             Unreachable::NoSuchRank => 1,
             Unreachable::Dead => 2,
@@ -100,13 +100,13 @@ impl Writer<'_> {
     }
 }
 
-pub(super) struct Reader<'a> {
-    pub(super) rest: &'a [u8],
+pub(crate) struct Reader<'a> {
+    pub(crate) rest: &'a [u8],
 }
 
 impl Reader<'_> {
     /// Decodes `bytes`, all of them.
-    pub(super) fn whole<T>(
+    pub(crate) fn whole<T>(
         bytes: &[u8],
         limit: usize,
         decode: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
@@ -122,7 +122,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let (first, rest) = self
             .rest
             .split_first_chunk::<N>()
@@ -131,23 +131,23 @@ impl Reader<'_> {
         Ok(*first)
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, DecodeError> {
+    pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, DecodeError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, DecodeError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, DecodeError> {
+    pub(crate) fn u64(&mut self) -> Result<u64, DecodeError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn u128(&mut self) -> Result<u128, DecodeError> {
+    pub(crate) fn u128(&mut self) -> Result<u128, DecodeError> {
         Ok(u128::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn bytes(&mut self, limit: usize) -> Result<Vec<u8>, DecodeError> {
+    pub(crate) fn bytes(&mut self, limit: usize) -> Result<Vec<u8>, DecodeError> {
         let length = usize::try_from(self.u32()?).map_err(|_| DecodeError::Limit)?;
         if length > limit {
             return Err(DecodeError::Limit);
@@ -160,12 +160,12 @@ impl Reader<'_> {
         Ok(bytes.to_vec())
     }
 
-    pub(super) fn text(&mut self, limit: usize) -> Result<String, DecodeError> {
+    pub(crate) fn text(&mut self, limit: usize) -> Result<String, DecodeError> {
         String::from_utf8(self.bytes(limit)?).map_err(|_| DecodeError::Value)
     }
 
     /// Each item takes at least four bytes that arrived, so the list grows no faster than what feeds it.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         item: impl Fn(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, DecodeError> {
@@ -176,7 +176,7 @@ impl Reader<'_> {
         (0..count).map(|_| item(self)).collect()
     }
 
-    pub(super) fn death(&mut self) -> Result<Death, DecodeError> {
+    pub(crate) fn death(&mut self) -> Result<Death, DecodeError> {
         match self.array()? {
             [1, code] => Ok(Death::Exit(code)),
             [2, number] => Ok(Death::Signal(number)),
@@ -186,7 +186,7 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn unreachable(&mut self) -> Result<Unreachable, DecodeError> {
+    pub(crate) fn unreachable(&mut self) -> Result<Unreachable, DecodeError> {
         match self.u8()? {
             1 => Ok(Unreachable::NoSuchRank),
             2 => Ok(Unreachable::Dead),
@@ -197,10 +197,31 @@ impl Reader<'_> {
 }
 
 /// A job of several hosts needs an authority, and a job of one host has none.
-pub(super) fn check_hosts(hosts: u32, size: u32, authority: &[u8]) -> Result<(), DecodeError> {
+pub(crate) fn check_hosts(hosts: u32, size: u32, authority: &[u8]) -> Result<(), DecodeError> {
     if (1..=size).contains(&hosts) && (hosts > 1) != authority.is_empty() {
         Ok(())
     } else {
         Err(DecodeError::Value)
+    }
+}
+
+/// Appends a header and what `encode` writes, or nothing.
+pub(crate) fn frame(
+    out: &mut Vec<u8>,
+    encode: impl FnOnce(&mut Writer<'_>) -> Result<(), TooLarge>,
+) -> Result<(), TooLarge> {
+    let start = out.len();
+    out.extend([0; FRAME_HEADER]);
+    let result = encode(&mut Writer { out });
+    let length = out.len() - start - FRAME_HEADER;
+    match u32::try_from(length) {
+        Ok(header) if result.is_ok() && length <= MAX_FRAME => {
+            out[start..start + FRAME_HEADER].copy_from_slice(&header.to_le_bytes());
+            Ok(())
+        }
+        _ => {
+            out.truncate(start);
+            Err(TooLarge)
+        }
     }
 }

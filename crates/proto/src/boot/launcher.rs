@@ -1,6 +1,6 @@
 //! What the launcher and an agent say to each other: frames of a byte stream.
 
-use super::codec::{Reader, Writer};
+use super::codec::{Reader, frame};
 use super::{
     Death, DecodeError, FRAME_HEADER, MAX_ERROR, MAX_FRAME, MAX_LOCATOR, MAX_OUTPUT, MAX_WAITING,
     Progress, Start, TooLarge, Unreachable,
@@ -476,27 +476,6 @@ pub fn split_frame(stream: &[u8]) -> Result<Option<(&[u8], usize)>, DecodeError>
     Ok(rest
         .get(..length)
         .map(|content| (content, FRAME_HEADER + length)))
-}
-
-/// Appends a header and what `encode` writes, or nothing.
-fn frame(
-    out: &mut Vec<u8>,
-    encode: impl FnOnce(&mut Writer<'_>) -> Result<(), TooLarge>,
-) -> Result<(), TooLarge> {
-    let start = out.len();
-    out.extend([0; FRAME_HEADER]);
-    let result = encode(&mut Writer { out });
-    let length = out.len() - start - FRAME_HEADER;
-    match u32::try_from(length) {
-        Ok(header) if result.is_ok() && length <= MAX_FRAME => {
-            out[start..start + FRAME_HEADER].copy_from_slice(&header.to_le_bytes());
-            Ok(())
-        }
-        _ => {
-            out.truncate(start);
-            Err(TooLarge)
-        }
-    }
 }
 
 /// Follows the kind of the first frame of an agent, so that a greeting of the remote shell is not taken for one.

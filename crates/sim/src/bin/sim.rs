@@ -86,7 +86,7 @@ fn parse(arguments: &[String]) -> Result<(Scenario, Order), String> {
         [name, "--trace", seed] => (name, Order::Trace(number(seed)?)),
         _ => return Err("which scenario?".into()),
     };
-    let mut all = worlds::ALL.iter();
+    let mut all = worlds::ALL.iter().chain(worlds::members::MISTAKES);
     let scenario = all.find(|scenario| scenario.name == name);
     let scenario = scenario.ok_or_else(|| format!("there is no scenario {name:?}"))?;
     Ok((*scenario, order))

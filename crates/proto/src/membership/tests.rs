@@ -1,0 +1,4 @@
+mod bed;
+mod frames;
+mod prrte;
+mod rules;
