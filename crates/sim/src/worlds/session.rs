@@ -1,4 +1,4 @@
-//! [`Session`]s between processes, over a network that loses connections.
+//! [`Session`](mizzen_proto::session::Session)s between processes, over a network that loses connections.
 //!
 //! What a session accepted arrives exactly once and in order, or is in its account; two processes that live are never separated,
 //! whatever becomes of their connections. Who meets a later life of a process holds the earlier one to be over, as membership
