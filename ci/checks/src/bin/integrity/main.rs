@@ -21,18 +21,19 @@ fn main() -> anyhow::Result<()> {
     match mode.as_str() {
         "heap" => {
             let run = |deck: Deck| {
-                play(&deck, messages).map_err(|error| {
-                    // One of them is told below; the others may be its consequence, or its cause.
-                    eprintln!("rank {}: {error:#}", deck.rank());
-                    mizzen::Error::Program(error.into())
-                })
+                play_aloud(&deck, messages).map_err(|error| mizzen::Error::Program(error.into()))
             };
             mizzen::local(4, run)?;
         }
-        "job" => play(&Deck::join()?, messages)?,
+        "job" => play_aloud(&Deck::join()?, messages)?,
         other => bail!("{other:?} is neither heap nor job"),
     }
     Ok(())
+}
+
+/// Says at once what went wrong: of several errors one is the cause, and its process may be ended because of another.
+fn play_aloud(deck: &Deck, messages: u64) -> anyhow::Result<()> {
+    play(deck, messages).inspect_err(|error| eprintln!("rank {}: {error:#}", deck.rank()))
 }
 
 fn play(deck: &Deck, messages: u64) -> anyhow::Result<()> {
