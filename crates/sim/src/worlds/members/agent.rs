@@ -13,7 +13,7 @@ use mizzen_proto::time::Time;
 
 use super::message::{Message, Note, Speaker};
 use super::plan::{AGENT, KILL, Mistake, Plan, REDIAL, ROOT};
-use crate::ids::{ConnectionId, Place};
+use crate::ids::{ConnectionId, Life, MachineId, Place};
 use crate::machine::{Context, Opened};
 
 #[derive(Debug)]
@@ -114,6 +114,12 @@ impl Keeper {
             Message::Up(bytes) => {
                 let frame = FromAgent::decode(&bytes).expect("an agent encoded it");
                 let host = from.unwrap_or(frame.agent.host.0);
+                // Of two connections that crossed, the one that we dialled may be gone: the answer goes where the word came from.
+                let peer = Place {
+                    machine: MachineId(host),
+                    life: Life(frame.agent.life.saturating_sub(1)),
+                };
+                self.links.entry(host).or_insert((connection, peer));
                 if let Some(root) = &mut self.root {
                     root.handle_frame(HostId(host), frame, now);
                 }
