@@ -85,20 +85,23 @@ impl Queue {
             let moves = self.moves;
             *searched = Searched { moves, before: 0 };
         }
+        // The ranks of which something was too early, and where the first of it is.
         let (mut held, mut first_held) = (Vec::new(), None);
-        let mut found = None;
-        for (place, entry) in self.entries.iter().enumerate().skip(searched.before) {
-            if !is_it(entry) {
-                continue;
+        let rest = self.entries.range(searched.before..);
+        let mut rest = (searched.before..)
+            .zip(rest)
+            .filter(|(_, entry)| is_it(entry));
+        let found = rest.find(|(place, entry)| {
+            let rank = entry.rank();
+            let is_held = held.contains(&rank);
+            if !is_held && is_too_early(entry) {
+                held.push(rank);
+                first_held.get_or_insert(*place);
+                return false;
             }
-            if held.contains(&entry.rank()) || is_too_early(entry) {
-                first_held.get_or_insert(place);
-                held.push(entry.rank());
-                continue;
-            }
-            found = Some(place);
-            break;
-        }
+            !is_held
+        });
+        let found = found.map(|(place, _)| place);
         searched.before = first_held.or(found).unwrap_or(self.entries.len());
         found
     }

@@ -67,6 +67,14 @@ impl Chain {
         loan.next_ticket()
     }
 
+    /// Lends a block, and has it handed on by the process in the middle, which has nothing to do with it any more.
+    fn hand_on(&self, byte: u8) -> LoanTicket {
+        let mut loan = self.lend(byte);
+        let ticket = self.say(&mut loan);
+        loan.handed_on();
+        ticket
+    }
+
     fn take_over(&self, ticket: LoanTicket) -> Result<Loan, Revoked> {
         let taken = self.next.lender.take_over(self.slab(ticket), ticket)?;
         Ok(taken.expect("the block lies inside its slab"))
@@ -120,10 +128,8 @@ fn a_block_that_is_handed_on_is_used_again_only_after_its_last_reader() {
 fn a_block_whose_holder_is_killed_on_the_way_is_with_one_side() {
     model(3, || {
         let chain = Chain::new();
-        let mut loan = chain.lend(7);
-        let ticket = chain.say(&mut loan);
         // Nothing is given back by one that is dead.
-        loan.handed_on();
+        let ticket = chain.hand_on(7);
         let theirs = Arc::clone(&chain);
         let next = thread::spawn(move || {
             if let Ok(loan) = theirs.take_over(ticket) {
@@ -143,10 +149,8 @@ fn a_block_whose_holder_is_killed_on_the_way_is_with_one_side() {
 fn a_block_that_was_never_sent_comes_back() {
     model(3, || {
         let chain = Chain::new();
-        let mut loan = chain.lend(7);
-        let ticket = chain.say(&mut loan);
         // Nothing is given back by one that is dead.
-        loan.handed_on();
+        let ticket = chain.hand_on(7);
         chain.middle.borrower.reclaim(&chain.arena, Ending::Killed);
         assert_eq!(chain.arena.in_use(), 0);
         assert!(chain.take_over(ticket).is_err());
@@ -158,9 +162,7 @@ fn a_block_that_was_never_sent_comes_back() {
 fn a_block_of_a_holder_that_left_is_the_next_ones() {
     model(3, || {
         let chain = Chain::new();
-        let mut loan = chain.lend(7);
-        let ticket = chain.say(&mut loan);
-        loan.handed_on();
+        let ticket = chain.hand_on(7);
         let theirs = Arc::clone(&chain);
         let next = thread::spawn(move || {
             let loan = theirs.take_over(ticket).unwrap();
@@ -198,9 +200,7 @@ fn a_block_whose_next_holder_dies_is_with_one_side() {
 fn a_block_at_a_next_holder_that_dies_comes_back_once() {
     model(3, || {
         let chain = Chain::new();
-        let mut loan = chain.lend(7);
-        let ticket = chain.say(&mut loan);
-        loan.handed_on();
+        let ticket = chain.hand_on(7);
         chain.take_over(ticket).unwrap().handed_on();
         let theirs = Arc::clone(&chain);
         let owner = thread::spawn(move || theirs.overwrite());
@@ -215,9 +215,7 @@ fn a_block_at_a_next_holder_that_dies_comes_back_once() {
 fn a_block_that_comes_to_a_holder_twice_is_followed() {
     model(3, || {
         let chain = Chain::new();
-        let mut loan = chain.lend(7);
-        let ticket = chain.say(&mut loan);
-        loan.handed_on();
+        let ticket = chain.hand_on(7);
         let theirs = Arc::clone(&chain);
         let round = thread::spawn(move || {
             let mut loan = theirs.take_over(ticket).unwrap();
@@ -315,9 +313,7 @@ fn a_ticket_home_is_believed_only_if_the_block_is_on_its_way() {
 fn of_two_threads_with_one_ticket_one_takes_over() {
     model(3, || {
         let chain = Chain::new();
-        let mut loan = chain.lend(7);
-        let ticket = chain.say(&mut loan);
-        loan.handed_on();
+        let ticket = chain.hand_on(7);
         let theirs = Arc::clone(&chain);
         let twin = thread::spawn(move || theirs.take_over(ticket).ok());
         let mine = chain.take_over(ticket).ok();

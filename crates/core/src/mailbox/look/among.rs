@@ -7,7 +7,7 @@ use super::{Outcome, Places, Reach, take_entry};
 use crate::delivery::{Core, Entry, LaneIn, Searched};
 use crate::process::Process;
 use crate::progress::Progress;
-use crate::rank::{ProcessId, Rank};
+use crate::rank::Rank;
 
 /// Whose messages are looked for.
 pub(in crate::mailbox) struct Among<'a> {
@@ -26,10 +26,6 @@ impl Among<'_> {
 
     fn is_its(&self, lane: &LaneIn) -> bool {
         (self.wants)(lane.link.peer.rank)
-    }
-
-    fn is_of(&self, life: ProcessId) -> bool {
-        (self.wants)(life.rank)
     }
 }
 
@@ -69,7 +65,7 @@ impl Places {
             let first = self.next_lane.get();
             for step in 0..count {
                 let index = (first + step) % count;
-                let Some(life) = self.life_at(index).filter(|life| among.is_of(*life)) else {
+                let Some(life) = self.life_at(index).filter(|life| (among.wants)(life.rank)) else {
                     continue;
                 };
                 // News that is not wanted waits for somebody else, and nothing waits for it.
