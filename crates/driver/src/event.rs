@@ -12,6 +12,8 @@ pub enum Event<'a> {
     Connected {
         /// The other end.
         peer: PeerId,
+        /// Whether this process dialled; at the other end it is the opposite.
+        dialled: bool,
     },
     /// A connect came to nothing.
     ConnectFailed {
@@ -56,6 +58,8 @@ pub enum Event<'a> {
         body: BodyId,
         /// Whether it was being sent or received.
         way: Way,
+        /// How many of its bytes are where they belong, from the first on, if it was being received and that is known; else 0.
+        in_place: usize,
     },
     /// There is room again after [`Refused::Busy`](crate::Refused::Busy).
     Writable {
@@ -76,7 +80,7 @@ impl Event<'_> {
     #[must_use]
     pub fn peer(&self) -> PeerId {
         match *self {
-            Self::Connected { peer }
+            Self::Connected { peer, .. }
             | Self::ConnectFailed { peer, .. }
             | Self::Frame { peer, .. }
             | Self::BodySent { peer, .. }

@@ -210,6 +210,13 @@ impl Scatter {
         self.place.remaining
     }
 
+    /// How many bytes are in place.
+    #[must_use]
+    pub fn filled(&self) -> usize {
+        let all = self.parts.iter().map(PartMut::len).sum::<usize>();
+        all - self.remaining()
+    }
+
     /// Fills `slices` with the next places, at most `limit` bytes, and says how many slices it used.
     pub fn fill<'a>(&'a mut self, limit: usize, slices: &mut [IoSliceMut<'a>]) -> usize {
         let mut used = 0;

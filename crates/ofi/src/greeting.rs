@@ -32,17 +32,17 @@ impl OfiDriver {
         let mut index = 0;
         while let Some(&slot) = self.greeting.get(index) {
             let link = self.links[slot].as_deref_mut();
-            let polled = link.map(|link| (link.poll_up(&mut self.port), link.peer));
+            let polled = link.map(|link| (link.poll_up(&mut self.port), link.peer, link.dialled));
             self.mark(slot);
             match polled {
-                Some((Ok(true), peer)) => {
+                Some((Ok(true), peer, dialled)) => {
                     self.greeting.swap_remove(index);
                     self.asked.remove(&peer);
-                    self.reports.push_back(Event::Connected { peer }.into());
+                    self.reports.push_back(Event::Connected { peer, dialled }.into());
                     did = true;
                     continue;
                 }
-                Some((Err(cause), _)) => self.fail(slot, cause.kind()),
+                Some((Err(cause), ..)) => self.fail(slot, cause.kind()),
                 _ => {}
             }
             index += 1;
@@ -73,7 +73,7 @@ impl OfiDriver {
 
     fn handle_heard(&mut self, heard: Heard) {
         match heard {
-            Heard::Connected(peer) => self.greet(peer),
+            Heard::Connected(peer, dialled) => self.greet(peer, dialled),
             Heard::ConnectFailed(peer, reason) => {
                 if self.asked.remove(&peer) {
                     let failed = Event::ConnectFailed { peer, reason };
@@ -91,9 +91,9 @@ impl OfiDriver {
     }
 
     /// The bootstrap has a link: ours begins.
-    fn greet(&mut self, peer: PeerId) {
+    fn greet(&mut self, peer: PeerId, dialled: bool) {
         let until = Instant::now() + HELLO_PATIENCE;
-        let link = Box::new(Link::new(peer, self.random.next_u64(), until));
+        let link = Box::new(Link::new(peer, dialled, self.random.next_u64(), until));
         let slot = self.free.pop().unwrap_or_else(|| {
             self.links.push(None);
             self.links.len() - 1

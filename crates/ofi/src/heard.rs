@@ -7,7 +7,8 @@ use crate::hello::Hello;
 /// Something that the bootstrap said.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    Connected(PeerId),
+    /// A link, and whether we dialled.
+    Connected(PeerId, bool),
     ConnectFailed(PeerId, ConnectFailure),
     /// A frame, if it is short enough for a hello.
     Frame(PeerId, Option<Vec<u8>>),
@@ -18,7 +19,7 @@ pub(crate) enum Heard {
 impl Heard {
     pub(crate) fn peer(&self) -> PeerId {
         match *self {
-            Self::Connected(peer)
+            Self::Connected(peer, _)
             | Self::ConnectFailed(peer, _)
             | Self::Frame(peer, _)
             | Self::Writable(peer)
@@ -28,7 +29,7 @@ impl Heard {
 
     pub(crate) fn from(event: Event<'_>) -> Option<Self> {
         Some(match event {
-            Event::Connected { peer } => Self::Connected(peer),
+            Event::Connected { peer, dialled } => Self::Connected(peer, dialled),
             Event::ConnectFailed { peer, reason } => Self::ConnectFailed(peer, reason),
             Event::Frame { peer, bytes } => {
                 let is_short = bytes.len() <= Hello::MAX_LEN;

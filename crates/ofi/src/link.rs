@@ -21,6 +21,8 @@ use crate::port::Port;
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) peer: PeerId,
+    /// Whether we dialled it.
+    pub(crate) dialled: bool,
     /// What the peer has to present.
     pub(crate) key: u64,
     pub(crate) stage: Stage,
@@ -64,9 +66,10 @@ pub(crate) struct Handled {
 }
 
 impl Link {
-    pub(crate) fn new(peer: PeerId, key: u64, until: Instant) -> Self {
+    pub(crate) fn new(peer: PeerId, dialled: bool, key: u64, until: Instant) -> Self {
         Self {
             peer,
+            dialled,
             key,
             stage: Stage::Greeting { is_said: false },
             until,

@@ -76,7 +76,14 @@ impl OfiDriver {
         }
         let (unsent, unreceived) = link.bodies.fail();
         let mut fail = |body, way| {
-            let failed = Event::BodyFailed { peer, body, way };
+            // What was written is not known to be without gaps.
+            let in_place = 0;
+            let failed = Event::BodyFailed {
+                peer,
+                body,
+                way,
+                in_place,
+            };
             self.reports.push_back(failed.into());
         };
         unsent.into_iter().for_each(|body| fail(body, Way::Sending));

@@ -48,7 +48,7 @@ use crate::credit::{Credits, WINDOW};
 use crate::id::{BodyId, MailboxId, OfferId, PingToken, ProcessId};
 use crate::wire::{BODY_MAX, FRAME_MAX, Frame, OFFER_HEADER, POST_HEADER, PUSH_MAX, VERSION};
 use flows::{Due, Flows};
-use offers::{Incoming, Outgoing, Range, pushed_offer};
+use offers::{Incoming, Outgoing, Range, pushed_body, pushed_offer};
 
 pub use limits::{BODIES_MAX, CONTROL_MAX, GONE_MAX, OFFERS_MAX, PULLS_MAX};
 pub use offers::{AcceptRefused, UnknownBody};
@@ -285,6 +285,11 @@ impl Link {
     /// Whether a body has the name of one that goes without being asked for.
     pub fn is_pushed(body: BodyId) -> bool {
         pushed_offer(body).is_some()
+    }
+
+    /// The name of the body of a pushed offer.
+    pub fn pushed_body(offer: OfferId) -> BodyId {
+        pushed_body(offer)
     }
 
     /// The pushed offer that a body waits for, if it is one that was not accepted.

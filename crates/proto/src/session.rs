@@ -303,6 +303,28 @@ impl Session {
         }
     }
 
+    /// The last number that need not be kept any more, if that is the next thing to do: what [`Output::Free`] says, for an engine
+    /// that has just read a frame, and nothing to do with its driver.
+    pub fn poll_free(&mut self) -> Option<u64> {
+        self.outbox.poll_free()
+    }
+
+    /// Whether [`poll_output`](Self::poll_output) has something.
+    pub fn has_output(&self) -> bool {
+        if !self.outbox.is_empty() {
+            return true;
+        }
+        match self.connections.current() {
+            Some((_, stage)) if self.end.is_none() => match stage {
+                Stage::Asked { may_send, .. } => may_send && self.kept.has_ungiven(),
+                Stage::Open => {
+                    self.kept.has_ungiven() || self.bodies.has_output() || self.accepted.is_due()
+                }
+            },
+            _ => false,
+        }
+    }
+
     /// When [`handle_timeout`](Self::handle_timeout) is due, if nothing comes before.
     pub fn next_timeout(&self) -> Option<Time> {
         if self.end.is_some() {
@@ -478,7 +500,7 @@ impl Session {
 
     fn acknowledge(&mut self, through: u64) -> Result<(), SessionError> {
         if self.kept.handle_acknowledged(through)? {
-            self.push(Output::Free { through });
+            self.outbox.free(through);
         }
         Ok(())
     }

@@ -172,7 +172,7 @@ impl TcpDriver {
                     Some(Peer::Dialling(dial)) => dial.parked,
                     _ => None,
                 };
-                self.open(key, hello);
+                self.open(key, hello, true);
                 if let Some(parked) = parked {
                     // Overtaken, unless the peer has given up the link meanwhile and dialled again.
                     self.decide_parked(parked);
@@ -252,11 +252,11 @@ impl TcpDriver {
         if let Some(Peer::Dialling(dial)) = self.peers.remove(&hello.from) {
             self.drop_dial(&dial);
         }
-        self.open(key, hello);
+        self.open(key, hello, false);
     }
 
     /// Turns a greeting into a link.
-    fn open(&mut self, key: Key, hello: Hello) {
+    fn open(&mut self, key: Key, hello: Hello, dialled: bool) {
         let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
             return;
         };
@@ -272,7 +272,8 @@ impl TcpDriver {
             linked @ Who::Linked(_) => linked,
         });
         self.peers.insert(hello.from, Peer::Linked(key));
-        self.events.push_back(Event::Connected { peer: hello.from });
+        let peer = hello.from;
+        self.events.push_back(Event::Connected { peer, dialled });
         // What came with the hello has no edge of its own.
         self.enqueue(key);
     }

@@ -94,9 +94,17 @@ impl Connection {
     /// Closes the link, and adds what that ends to `events`.
     pub(crate) fn close(self, reason: LossReason, mut events: impl FnMut(Event<'static>)) {
         let peer = self.peer;
-        let failed = |way| move |body| Event::BodyFailed { peer, body, way };
+        let failed = |way| {
+            move |(body, in_place)| Event::BodyFailed {
+                peer,
+                body,
+                way,
+                in_place,
+            }
+        };
         self.sender
             .into_unsent()
+            .map(|body| (body, 0))
             .map(failed(Way::Sending))
             .for_each(&mut events);
         self.receiver

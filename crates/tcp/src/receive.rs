@@ -123,9 +123,10 @@ impl ReceiveHalf {
         received
     }
 
-    /// The bodies that did not arrive.
-    pub(crate) fn into_missing(self) -> impl Iterator<Item = BodyId> {
-        self.places.into_keys()
+    /// The bodies that did not arrive, and how many bytes of each did.
+    pub(crate) fn into_missing(self) -> impl Iterator<Item = (BodyId, usize)> {
+        let places = self.places.into_iter();
+        places.map(|(body, place)| (body, place.filled()))
     }
 
     /// Hands out what is in the buffer. Returns how many bytes the next step needs to have in the buffer or

@@ -342,13 +342,15 @@ impl<H: Harness> Fleet<H> {
 impl From<Event<'_>> for Seen {
     fn from(event: Event<'_>) -> Self {
         match event {
-            Event::Connected { peer } => Self::Connected(peer),
+            Event::Connected { peer, .. } => Self::Connected(peer),
             Event::ConnectFailed { peer, reason } => Self::ConnectFailed(peer, reason),
             Event::Frame { peer, bytes } => Self::Frame(peer, bytes.to_vec()),
             Event::BodySent { peer, body } => Self::BodySent(peer, body),
             Event::BodyReceived { peer, body } => Self::BodyReceived(peer, body),
             Event::BodyWaiting { peer, body } => Self::BodyWaiting(peer, body),
-            Event::BodyFailed { peer, body, way } => Self::BodyFailed(peer, body, way),
+            Event::BodyFailed {
+                peer, body, way, ..
+            } => Self::BodyFailed(peer, body, way),
             Event::Writable { peer } => Self::Writable(peer),
             Event::Lost { peer, reason } => Self::Lost(peer, reason),
         }

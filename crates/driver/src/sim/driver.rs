@@ -109,10 +109,10 @@ impl SimDriver {
             ..
         } = arrival;
         match packet {
-            Packet::Up => {
+            Packet::Up { dialled } => {
                 self.dialling.remove(&peer);
                 self.links.insert(peer, Link::new(id));
-                self.events.push_back(Event::Connected { peer });
+                self.events.push_back(Event::Connected { peer, dialled });
             }
             Packet::Unanswered(reason) => {
                 if self.dialling.remove(&peer) {
@@ -178,13 +178,15 @@ impl SimDriver {
                 peer,
                 body,
                 way: Way::Sending,
+                in_place: 0,
             });
         }
-        for body in link.receiving.into_keys() {
+        for (body, place) in link.receiving {
             self.events.push_back(Event::BodyFailed {
                 peer,
                 body,
                 way: Way::Receiving,
+                in_place: place.filled(),
             });
         }
         self.events.push_back(Event::Lost { peer, reason });

@@ -21,7 +21,9 @@ pub(super) struct LinkId(u64);
 /// Something on its way to one end.
 #[derive(Debug)]
 pub(super) enum Packet {
-    Up,
+    Up {
+        dialled: bool,
+    },
     Frame(Vec<u8>),
     Body {
         body: BodyId,
@@ -293,8 +295,10 @@ impl Network {
             Some(_) => {
                 let link = LinkId(self.unique());
                 self.links.insert(pair, link);
-                self.push(dial.from, dial.wanted, link, Packet::Up);
-                self.push(dial.wanted, dial.from, link, Packet::Up);
+                for (to, dialled) in [(dial.wanted, false), (dial.from, true)] {
+                    let from = if dialled { dial.wanted } else { dial.from };
+                    self.push(from, to, link, Packet::Up { dialled });
+                }
                 return;
             }
         };
@@ -360,7 +364,7 @@ impl Packet {
         match self {
             // Even an empty packet takes room, or there would be no bound on how many are on their way.
             Self::Frame(bytes) | Self::Body { bytes, .. } => bytes.len() + PACKET_OVERHEAD,
-            Self::Up | Self::Down(_) | Self::Unanswered(_) => 0,
+            Self::Up { .. } | Self::Down(_) | Self::Unanswered(_) => 0,
         }
     }
 }

@@ -174,6 +174,11 @@ impl Bodies {
         Some(self.taken.drain(..count).collect())
     }
 
+    /// Whether something may be to do with the connection.
+    pub(super) fn has_output(&self) -> bool {
+        !self.waiting.is_empty() || !self.unplaced.is_empty() || !self.taken.is_empty()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.sending.is_empty() && self.awaited.is_empty() && self.taken.is_empty()
     }

@@ -90,8 +90,8 @@ impl Kept {
         }
         self.acknowledged = through;
         self.given = self.given.max(through);
-        if self.charges.is_empty() {
-            // An idle session has no memory beside its own.
+        if self.charges.is_empty() && self.charges.capacity() > FEW {
+            // An idle session has next to no memory beside its own.
             self.charges = VecDeque::new();
         }
         Ok(count > 0)
@@ -110,6 +110,10 @@ impl Kept {
         self.given += 1;
         self.sent = self.sent.max(self.given);
         Some(self.given)
+    }
+
+    pub(super) fn has_ungiven(&self) -> bool {
+        self.given != self.last
     }
 
     pub(super) fn was_given(&self, number: u64) -> bool {
@@ -161,6 +165,10 @@ impl Kept {
         (unacknowledged, Numbers::new(sent, last))
     }
 }
+
+/// For how many frames there may be room while none is kept: a session on which now and then one is under way would ask for
+/// memory each time.
+const FEW: usize = 16;
 
 /// What a frame counts while it is kept.
 pub(super) fn charge(len: u32) -> u64 {

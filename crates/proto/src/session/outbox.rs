@@ -9,6 +9,8 @@ use super::outcome::{ConnectionId, Output};
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     queue: VecDeque<Pending>,
+    /// What need not be kept any more; it comes before everything else, so that it needs no place in the queue.
+    freed: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -19,6 +21,10 @@ pub(super) enum Pending {
 }
 
 impl Outbox {
+    pub(super) fn free(&mut self, through: u64) {
+        self.freed = Some(through);
+    }
+
     pub(super) fn push(&mut self, output: Output) {
         self.queue.push_back(Pending::Output(output));
     }
@@ -62,7 +68,18 @@ impl Outbox {
         });
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.freed.is_none()
+    }
+
+    pub(super) fn poll_free(&mut self) -> Option<u64> {
+        self.freed.take()
+    }
+
     pub(super) fn poll(&mut self) -> Option<Pending> {
+        if let Some(through) = self.freed.take() {
+            return Some(Pending::Output(Output::Free { through }));
+        }
         let pending = self.queue.pop_front();
         if self.queue.is_empty() {
             // An idle session has no memory beside its own.

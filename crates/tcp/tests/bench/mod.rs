@@ -159,7 +159,15 @@ impl Bench {
     }
 
     pub(crate) fn expect_connected(&mut self, peer: PeerId) {
-        self.expect(Event::Connected { peer });
+        let by_either = [true, false].map(|dialled| Event::Connected { peer, dialled });
+        let by_either = by_either.map(|event| format!("{event:?}"));
+        let deadline = Instant::now() + PATIENCE;
+        while self.seen.is_empty() {
+            self.poll();
+            assert!(Instant::now() < deadline, "waited in vain for a link");
+        }
+        let seen = self.seen.pop_front().unwrap();
+        assert!(by_either.contains(&seen), "{seen}");
     }
 
     pub(crate) fn expect_frame(&mut self, bytes: &[u8]) {

@@ -123,7 +123,13 @@ fn a_pushed_body_of_another_length_than_its_place_costs_the_link() {
             let mut memory = [0; 10];
             place(&mut bench, 9, &mut memory).unwrap();
             let way = Way::Receiving;
-            bench.expect(Event::BodyFailed { peer, body, way });
+            let in_place = 0;
+            bench.expect(Event::BodyFailed {
+                peer,
+                body,
+                way,
+                in_place,
+            });
             bench.expect_lost(wrong);
         }
     }
@@ -216,7 +222,13 @@ fn a_truncated_body_fails_and_is_not_received() {
         other.say(&[header(LAST, 1000, 9), vec![1; 999]].concat());
         drop(other);
         let (peer, body, way) = (OTHER, BodyId(9), Way::Receiving);
-        bench.expect(Event::BodyFailed { peer, body, way });
+        let in_place = 999;
+        bench.expect(Event::BodyFailed {
+            peer,
+            body,
+            way,
+            in_place,
+        });
         bench.expect_lost(LossReason::Closed);
     }
 }
