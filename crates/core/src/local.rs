@@ -104,7 +104,7 @@ pub fn local_over_tcp<T: Send>(
                 place.fail(gone);
             } else if let Some(networks) = place.networks.get() {
                 // Something of the failed rank lives on; as a dead process it would not.
-                networks.leave(gone.how());
+                networks.leave(&*place, gone.how());
             }
         }
     })

@@ -431,6 +431,9 @@ impl Process {
         debug!(parent: &self.span, %gone, "the launcher tells of a failure");
         self.tell_senders_gone(gone, Vec::new());
         self.peer_gone(gone);
+        if let Some(networks) = self.networks.get() {
+            networks.pronounce(gone);
+        }
     }
 
     /// A process of the job is gone, whether or not we had a link with it.
@@ -622,7 +625,7 @@ impl Process {
             self.names.hand_over(self);
         }
         if let Some(networks) = self.networks.get() {
-            networks.leave(how);
+            networks.leave(self, how);
         }
         self.neighbours.leave(self.id, how);
         self.take_last();

@@ -444,6 +444,14 @@ fn one_word(kind: FrameKind, bytes: &[u8]) -> Result<u64, ProtocolError> {
 /// The version of `docs/wire.md` that this crate speaks (docs/wire.md §9.1).
 pub const VERSION: u16 = 3;
 
+/// Whether the bytes of a frame begin as those of a message do: [`Frame::Post`], [`Frame::Offer`] or [`Frame::Push`].
+pub fn is_message(frame: &[u8]) -> bool {
+    let kind = frame.first();
+    [FrameKind::Post, FrameKind::Offer, FrameKind::Push]
+        .iter()
+        .any(|message| kind == Some(&(*message as u8)))
+}
+
 /// The header of a [`Frame::Post`].
 pub const POST_HEADER: usize = size_of::<layout::Post>();
 

@@ -7,6 +7,7 @@ use mizzen_driver::{Driver, PeerId};
 use mizzen_identity::Credentials;
 use mizzen_ofi::{OfiDriver, OfiOptions};
 use mizzen_proto::boot::{Carrier, Network};
+use mizzen_proto::session::JobId;
 use mizzen_tcp::{Interface, Records, Security, TcpDriver, TcpOptions, interfaces};
 
 use super::engine::Engine;
@@ -25,6 +26,7 @@ pub(crate) fn attach(
     networks: &[Network],
 ) -> Result<Networks, JoinError> {
     let mut all = Vec::new();
+    let job = JobId(credentials.identity().job());
     for network in networks {
         let refused = |cause: String| JoinError::Network {
             network: network.name.clone(),
@@ -32,7 +34,7 @@ pub(crate) fn attach(
         };
         let listening = Listening::choose(network, address).map_err(refused)?;
         let (driver, manner) = open(me, credentials, network, &listening).map_err(refused)?;
-        let engine = Engine::start(process.clone(), me, driver)?;
+        let engine = Engine::start(process.clone(), me, job, driver)?;
         all.push(Attached {
             name: network.name.clone(),
             manner,

@@ -119,16 +119,13 @@ fn send(state: &mut State, to: MailboxId, posted: Posted, plan: Plan) {
     let (offer, body) = match plan {
         Plan::Eager => {
             let frame = posted.with_cut(|cut| cut.post_frame(to, stream));
-            state.outbox.push_back(frame);
+            state.queue(frame);
             return;
         }
         Plan::Offer(offer) => (offer, None),
         Plan::Push(offer, body) => (offer, Some(body)),
     };
     let frame = posted.with_cut(|cut| cut.offer_frame(to, stream, offer, body.is_some()));
-    state.outbox.push_back(frame);
     let lending = Lending::owned(Owned::new(to, posted.body));
-    state.bodies.offer(offer, lending);
-    body.into_iter()
-        .for_each(|body| state.bodies.ask(offer, body));
+    state.queue_offer(frame, offer, body, lending);
 }

@@ -14,12 +14,13 @@ use std::sync::Arc;
 use mizzen_driver::{Driver, Gather, Part, PartMut, Refused};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId};
 use mizzen_proto::link::{AcceptRefused, Link};
+use mizzen_proto::time::Time;
 use mizzen_proto::wire::PULL_MAX;
 
 use super::id::driver_id;
 use super::outcome::{End, Outcome};
 use super::pushed::Pushed;
-use crate::error::Departure;
+use super::session::NetSession;
 use crate::rank::ProcessId;
 
 /// The bodies of one link, both ways.
@@ -27,8 +28,8 @@ use crate::rank::ProcessId;
 pub(super) struct Bodies {
     /// Our offers that have not ended.
     offers: BTreeMap<OfferId, Lending>,
-    /// Bodies that the peer asked for and the driver was not yet given, with their parts if those were looked for before.
-    asked: VecDeque<(Ask, Vec<Part>)>,
+    /// Bodies that the peer asked for and the session was not yet given.
+    asked: VecDeque<Ask>,
     /// Bodies that were made of more parts than the driver takes, until they have gone.
     joined: BTreeMap<BodyId, Vec<u8>>,
     /// How long the parts are that are being sent of bodies that are asked for in parts.
@@ -251,15 +252,13 @@ impl Bodies {
 
     pub(super) fn ask(&mut self, offer: OfferId, body: BodyId) {
         let range = None;
-        self.asked
-            .push_back((Ask { offer, body, range }, Vec::new()));
+        self.asked.push_back(Ask { offer, body, range });
     }
 
     /// The peer asks for some of a body; the protocol has seen that it is inside.
     pub(super) fn ask_part(&mut self, offer: OfferId, body: BodyId, from: u64, len: u64) {
         let range = Some((from as usize, len as usize));
-        self.asked
-            .push_back((Ask { offer, body, range }, Vec::new()));
+        self.asked.push_back(Ask { offer, body, range });
     }
 
     pub(super) fn has_asked(&self) -> bool {
@@ -420,14 +419,25 @@ impl Bodies {
         peer: ProcessId,
         link: &mut Link,
         announced: &mut BTreeMap<OfferId, MailboxId>,
+        session: &mut NetSession,
         driver: &mut dyn Driver,
+        now: Time,
     ) -> bool {
         let mut ended = false;
         for mut wanted in core::mem::take(&mut self.wanted) {
             let is_over = match wanted.asking {
-                Asking::Whole => self.place_whole(peer, link, announced, driver, &mut wanted),
+                Asking::Whole => {
+                    let placing = Placing {
+                        peer,
+                        session,
+                        driver,
+                        now,
+                    };
+                    self.place_whole(link, announced, placing, &mut wanted)
+                }
                 Asking::Parts { .. } => {
-                    self.place_parts(peer, link, announced, driver, &mut wanted);
+                    let max_parts = driver.caps().max_parts;
+                    self.place_parts(link, announced, session, max_parts, &mut wanted, now);
                     match wanted.outcome() {
                         Some(outcome) => {
                             wanted.end.set(outcome);
@@ -452,10 +462,9 @@ impl Bodies {
 
     fn place_whole(
         &mut self,
-        peer: ProcessId,
         link: &mut Link,
         announced: &mut BTreeMap<OfferId, MailboxId>,
-        driver: &mut dyn Driver,
+        placing: Placing<'_>,
         wanted: &mut Wanted,
     ) -> Placed {
         let body = match link.accept(wanted.offer) {
@@ -464,8 +473,10 @@ impl Bodies {
             Err(AcceptRefused::Busy) => return Placed::Later,
             Err(AcceptRefused::NotOpen) => return Placed::Never,
         };
-        if !place(peer, driver, body, wanted.parts.make_contiguous()) {
-            // No room, or the loss of the link is about to be reported.
+        let parts = Vec::from(core::mem::take(&mut wanted.parts));
+        if let Err(parts) = placing.place(body, parts) {
+            // No room: the peer was not told.
+            wanted.parts = parts.into();
             let _ = link.withdraw(body);
             return Placed::Later;
         }
@@ -482,13 +493,13 @@ impl Bodies {
     /// Asks for the next parts of a body, as many as may be under way.
     fn place_parts(
         &mut self,
-        peer: ProcessId,
         link: &mut Link,
         announced: &mut BTreeMap<OfferId, MailboxId>,
-        driver: &mut dyn Driver,
+        session: &mut NetSession,
+        max_parts: usize,
         wanted: &mut Wanted,
+        now: Time,
     ) {
-        let max_parts = driver.caps().max_parts;
         while let Asking::Parts {
             from, under_way, ..
         } = &mut wanted.asking
@@ -502,7 +513,7 @@ impl Bodies {
                 Err(AcceptRefused::Busy) => return,
                 Err(AcceptRefused::NotOpen) => return wanted.stop(Outcome::Retracted),
             };
-            if !place(peer, driver, body, &parts) {
+            if session.expect_body(body, parts, now).is_err() {
                 let _ = link.withdraw(body);
                 return;
             }
@@ -519,40 +530,85 @@ impl Bodies {
         }
     }
 
-    /// Takes out what the driver is to send, in at most `max_parts` parts each.
-    pub(super) fn take_asked(&mut self, max_parts: usize) -> Asked {
-        let mut taken = Vec::with_capacity(self.asked.len());
-        for (ask, before) in core::mem::take(&mut self.asked) {
-            let Some(lending) = self.offers.get_mut(&ask.offer) else {
-                continue;
-            };
-            let mut parts = match ask.range {
-                _ if !before.is_empty() => before,
-                None => core::mem::take(&mut lending.parts),
-                Some((from, len)) => {
-                    self.sending.insert(ask.body, len);
-                    lending.advance(from, len)
-                }
-            };
-            if let Some(joined) = self.joined.get(&ask.body) {
-                parts = vec![Part::of(joined)];
-            } else if parts.len() > max_parts {
-                let joined = join(&parts);
-                parts = vec![Part::of(&joined)];
-                self.joined.insert(ask.body, joined);
-            }
-            taken.push((ask, parts));
-        }
-        Asked(taken)
+    /// Takes out what is to be sent, in at most `max_parts` parts each.
+    pub(super) fn take_asked(&mut self, max_parts: usize) -> Vec<(BodyId, Vec<Part>)> {
+        let asked = core::mem::take(&mut self.asked).into_iter();
+        asked
+            .map(|ask| (ask.body, self.take_parts(ask, max_parts)))
+            .collect()
     }
 
-    pub(super) fn put_back(&mut self, refused: Asked) {
-        for (ask, parts) in refused.0.into_iter().rev() {
-            if self.offers.contains_key(&ask.offer) {
-                self.asked.push_front((ask, parts));
-            }
-        }
+    /// The same for the body of an offer that goes without being asked for.
+    pub(super) fn take_pushed(
+        &mut self,
+        offer: OfferId,
+        body: BodyId,
+        max_parts: usize,
+    ) -> Vec<Part> {
+        let range = None;
+        self.take_parts(Ask { offer, body, range }, max_parts)
     }
+
+    fn take_parts(&mut self, ask: Ask, max_parts: usize) -> Vec<Part> {
+        let Some(lending) = self.offers.get_mut(&ask.offer) else {
+            // It has not ended, or the protocol would not have let the peer ask for it.
+            return Vec::new();
+        };
+        let parts = match ask.range {
+            None => core::mem::take(&mut lending.parts),
+            Some((from, len)) => {
+                self.sending.insert(ask.body, len);
+                lending.advance(from, len)
+            }
+        };
+        if parts.len() <= max_parts {
+            return parts;
+        }
+        let joined = join(&parts);
+        let parts = vec![Part::of(&joined)];
+        self.joined.insert(ask.body, joined);
+        parts
+    }
+}
+
+/// What a body needs to get a place.
+struct Placing<'a> {
+    peer: ProcessId,
+    session: &'a mut NetSession,
+    driver: &'a mut dyn Driver,
+    now: Time,
+}
+
+impl Placing<'_> {
+    /// Gives a body its place. One that was pushed may be waiting for it in the driver; another is asked for when the session
+    /// has told the driver.
+    fn place(self, body: BodyId, parts: Vec<PartMut>) -> Result<(), Vec<PartMut>> {
+        if Link::is_pushed(body) {
+            return place_pushed(self.peer, self.session, self.driver, body, parts);
+        }
+        let expected = self.session.expect_body(body, parts.clone(), self.now);
+        expected.map_err(|_| parts)
+    }
+}
+
+/// Gives a pushed body its place. If there is no connection, it gets it from the session when there is.
+pub(super) fn place_pushed(
+    peer: ProcessId,
+    session: &mut NetSession,
+    driver: &mut dyn Driver,
+    body: BodyId,
+    parts: Vec<PartMut>,
+) -> Result<(), Vec<PartMut>> {
+    let is_given = match session.is_linked() {
+        true => match place_body(peer, driver, body, &parts) {
+            Ok(()) => true,
+            Err(Refused::NotConnected { .. }) => false,
+            Err(_) => return Err(parts),
+        },
+        false => false,
+    };
+    session.place(body, parts, is_given);
+    Ok(())
 }
 
 /// Whether a body has a place.
@@ -562,14 +618,42 @@ enum Placed {
     Never,
 }
 
-/// Gives the driver the place of a body. `false`: it has no room.
-fn place(peer: ProcessId, driver: &mut dyn Driver, body: BodyId, parts: &[PartMut]) -> bool {
+/// Gives the driver the place of a body, or what is left of it.
+pub(super) fn place_body(
+    peer: ProcessId,
+    driver: &mut dyn Driver,
+    body: BodyId,
+    parts: &[PartMut],
+) -> Result<(), Refused> {
     let (from, name) = (driver_id(peer), mizzen_driver::BodyId(body.0));
-    // SAFETY: a `Wanted` was given parts of memory that is borrowed mutably, disjoint and initialised, until `end` is set or
-    // the link cut: `receive` does not return before, and an operation does not end; or of memory that it holds itself, and
-    // that nobody looks at before. `end` is set only when the driver reported the end of every part that it has, and
-    // under the port, which our caller holds.
-    unsafe { driver.recv_body(from, name, parts) }.is_ok()
+    // SAFETY: they come from a `Wanted`, or from `Pushed::keep`. A `Wanted` was given parts of memory that is borrowed mutably,
+    // disjoint and initialised, until `end` is set or the link cut: `receive` does not return before, and an operation does not
+    // end; or of memory that it holds itself, and that nobody looks at before. What is kept is not looked at or freed before
+    // its end either. Ends are set only when the session has forgotten the parts, and the driver reported the end of what it
+    // had of them or lost the connection; and under the port, which our caller holds. After a loss they are given
+    // again, but never while the driver has them.
+    unsafe { driver.recv_body(from, name, parts) }
+}
+
+/// Gives the driver a body to send, or what is left of it.
+pub(super) fn give_body(
+    peer: ProcessId,
+    driver: &mut dyn Driver,
+    body: BodyId,
+    parts: &[Part],
+) -> Result<(), Refused> {
+    let (to, name) = (driver_id(peer), mizzen_driver::BodyId(body.0));
+    // SAFETY: the session has the parts, so they are of an offer that has not ended: offers with bodies under way end when
+    // the session has forgotten those, which it does not while the driver reads them; and under the port, which our caller
+    // holds. Until then the memory belongs to the `Lending`, or to a thread in `NetLink::send_borrowed` or an operation,
+    // which neither write it nor end; or it is `Bodies::joined`, which is kept as long.
+    unsafe {
+        if Link::is_pushed(body) {
+            driver.push_body(to, name, parts)
+        } else {
+            driver.send_body(to, name, parts)
+        }
+    }
 }
 
 /// Nothing is asked for where there is nothing to fill.
@@ -626,57 +710,10 @@ fn slice(parts: &[Part], mut from: usize, mut len: usize) -> Vec<Part> {
 
 /// The bytes of a body, or of a part of one, in one piece.
 fn join(parts: &[Part]) -> Vec<u8> {
-    // SAFETY: as for `Asked::send`, which would read them now.
+    // SAFETY: as for `give_body`, which would have them read now.
     let mut gather = unsafe { Gather::new(parts) };
     let len = gather.remaining();
     let mut joined = Vec::with_capacity(len);
     gather.copy_to(len, &mut joined);
     joined
-}
-
-/// Bodies on their way to the driver.
-pub(super) struct Asked(Vec<(Ask, Vec<Part>)>);
-
-impl Asked {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Gives them to the driver; returns those it has no room for.
-    ///
-    /// # Errors
-    ///
-    /// How the link must end, if the driver refuses one for good.
-    pub(super) fn send(self, peer: ProcessId, driver: &mut dyn Driver) -> Result<Self, Departure> {
-        let mut refused = Vec::new();
-        for (ask, parts) in self.0 {
-            let body = ask.body;
-            // SAFETY: the parts are of an offer that has not ended: offers end under the port, which our caller has held
-            // since it took them out. Until it ends, its memory belongs to the `Lending`, or to a thread
-            // in `NetLink::send_borrowed` or an operation, which neither write it nor end; or it is `Bodies::joined`, which is
-            // kept as long.
-            let sent = unsafe {
-                let (to, name) = (driver_id(peer), mizzen_driver::BodyId(body.0));
-                if Link::is_pushed(body) {
-                    driver.push_body(to, name, &parts)
-                } else {
-                    driver.send_body(to, name, &parts)
-                }
-            };
-            match sent {
-                Ok(()) => (),
-                Err(Refused::TooManyBodies { .. } | Refused::Busy { .. }) => {
-                    refused.push((ask, parts));
-                }
-                // The loss is about to be reported, and ends the offer.
-                Err(Refused::NotConnected { .. }) => (),
-                Err(_) => return Err(Departure::Misbehaved),
-            }
-        }
-        Ok(Self(refused))
-    }
 }

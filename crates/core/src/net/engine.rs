@@ -1,7 +1,7 @@
 //! The engine: owns the driver, and lets whoever waits pump it.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -11,12 +11,15 @@ use std::time::{Duration, Instant};
 use mizzen_driver::{Caps, ConnectError, Driver, Locator};
 use mizzen_lane::Handover;
 use mizzen_proto::link::LinkOptions;
+use mizzen_proto::session::{JobId, Refusal, STAMP, SessionFrame};
 use mizzen_proto::wire::{FRAME_MAX, OFFER_HEADER, POST_HEADER};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::id::driver_id;
 use super::link::{Control, Hub, Limits, NetLink, StalledBody};
 use super::pushed::PATIENCE;
+use super::session::NetSession;
+use super::timers::{Alarm, Timers, now};
 use crate::error::{Departure, Gone, ReachError};
 use crate::lock::lock;
 use crate::rank::{MailboxId, ProcessId};
@@ -27,6 +30,7 @@ pub(crate) struct Engine {
     pub(super) weak: Weak<Self>,
     pub(super) process: Weak<dyn Control>,
     pub(super) me: ProcessId,
+    pub(super) job: JobId,
     locator: String,
     frame_max: usize,
     limits: Limits,
@@ -37,6 +41,11 @@ pub(crate) struct Engine {
     pub(super) links: RwLock<BTreeMap<ProcessId, Arc<NetLink>>>,
     /// How often connecting to a peer came to nothing, and why it did last.
     pub(super) failures: Mutex<BTreeMap<ProcessId, Failures>>,
+    /// Sessions that are over, and the last number that was accepted in each: what a peer is told that has not heard of it.
+    pub(super) ended: Mutex<BTreeMap<ProcessId, u64>>,
+    /// Whether somebody says which processes died; if not, a lost connection is a lost peer.
+    pub(super) has_launcher: AtomicBool,
+    pub(super) alarm: Alarm,
     /// A link came or went, or a connect failed.
     pub(super) met: Condvar,
     wake: OwnedFd,
@@ -55,18 +64,23 @@ pub(super) struct Port {
 pub(super) struct Later {
     /// Links that end by our own decision.
     pub(super) end: Vec<(Arc<NetLink>, Departure)>,
-    /// Processes that connected and are not welcome.
-    pub(super) refuse: Vec<ProcessId>,
+    /// Processes that connected and are not welcome, and the end of the session with them if there was one.
+    pub(super) refuse: Vec<(ProcessId, Option<u64>)>,
+    /// Those who were told so, and until when they may read it.
+    refused: Vec<(ProcessId, Instant)>,
     /// Pushed bodies that stand in the driver.
     pub(super) stalled: Vec<StalledBody>,
-    /// Links whose connection broke, and until when the launcher may say why.
-    pub(super) lost: Vec<(Arc<NetLink>, Instant)>,
+    /// Links whose peers have died, and until when the network may bring what they sent before.
+    pub(super) lost: Vec<(Arc<NetLink>, Gone, Instant)>,
+    pub(super) timers: Timers,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Failures {
     pub(super) count: u64,
     pub(super) cause: String,
+    /// Where the peer was dialled last.
+    pub(super) at: Option<Locator>,
 }
 
 /// Events taken from the driver in one turn: enough to empty a socket buffer of short frames, few enough that the port
@@ -89,8 +103,14 @@ const STANDING: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: PATIENCE.as_nanos() as i64,
 };
-/// How long a leaving process waits until its peers have taken what it sent.
-const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a leaving process waits until its peers have taken what it sent: those that live do at once, when they can be reached.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(30);
+/// The same where nobody says who died.
+const LEAVE_ALONE: Duration = Duration::from_secs(2);
+/// How long what a dead process sent before may be on its way.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long a process that is told that its session is over may take to hear it.
+const REFUSAL: Duration = Duration::from_secs(1);
 /// How long a thread that waits for a connection sleeps before it asks the driver again.
 const CONNECT_NAP: Duration = Duration::from_millis(20);
 
@@ -99,6 +119,7 @@ impl Engine {
     pub(crate) fn start(
         process: Weak<dyn Control>,
         me: ProcessId,
+        job: JobId,
         driver: Box<dyn Driver>,
     ) -> io::Result<Arc<Self>> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -107,12 +128,13 @@ impl Engine {
             .ok_or_else(|| io::Error::other("the network cannot wake a thread"))?
             .try_clone_to_owned()?;
         let ours = wake.try_clone()?;
-        let frame_max = driver.caps().max_frame.min(FRAME_MAX);
+        let frame_max = (driver.caps().max_frame - STAMP).min(FRAME_MAX);
         let limits = limits_of(frame_max, driver.caps());
         let engine = Arc::new_cyclic(|weak| Self {
             weak: weak.clone(),
             process,
             me,
+            job,
             locator: driver.locator().as_str().to_owned(),
             frame_max,
             limits,
@@ -123,6 +145,9 @@ impl Engine {
             must_look: AtomicBool::new(false),
             links: RwLock::default(),
             failures: Mutex::default(),
+            ended: Mutex::default(),
+            has_launcher: AtomicBool::new(false),
+            alarm: Alarm::default(),
             met: Condvar::new(),
             wake: ours,
             stop: AtomicBool::new(false),
@@ -156,7 +181,12 @@ impl Engine {
             cause,
         };
         let at = Locator::new(locator).map_err(|error| no_path(error.to_string()))?;
-        let before = self.failures(peer).count;
+        let before = {
+            let mut failures = lock(&self.failures);
+            let failures = failures.entry(peer).or_default();
+            failures.at = Some(at.clone());
+            failures.count
+        };
         loop {
             if let Some(link) = self.link(peer) {
                 return Ok(link);
@@ -186,8 +216,12 @@ impl Engine {
 
     /// Leaves: what was posted goes out first, as long as peers take it within two seconds. A process that died in
     /// its program just goes.
-    pub(crate) fn leave(&self, how: Departure) {
-        let deadline = Instant::now() + LEAVE_PATIENCE;
+    pub(crate) fn leave(&self, process: &dyn Control, how: Departure) {
+        let patience = match process.has_launcher() {
+            true => LEAVE_PATIENCE,
+            false => LEAVE_ALONE,
+        };
+        let deadline = Instant::now() + patience;
         for link in self.all_links() {
             if how == Departure::Left {
                 link.leave();
@@ -198,9 +232,34 @@ impl Engine {
         }
         while !self.all_links().is_empty() && Instant::now() < deadline {
             self.pump(None);
+            for link in self.all_links() {
+                if let Some(gone) = process.gone(link.peer) {
+                    self.cut_as(&link, gone);
+                }
+            }
             let guard = lock(&self.failures);
             let _ = self.met.wait_timeout(guard, Duration::from_millis(2));
         }
+    }
+
+    /// A process is gone, says who may say so. What it sent before may still be on its way.
+    pub(crate) fn pronounce(&self, gone: Gone) {
+        let Some(link) = self.link(gone.process()) else {
+            return;
+        };
+        let process = self.process.upgrade();
+        let mut port = self.handover.take();
+        let is_linked = link.session().is_linked();
+        if is_linked {
+            let until = Instant::now() + LAST_WORDS;
+            port.later.lost.push((link, gone, until));
+            self.must_look.store(true, Ordering::Release);
+            self.ring();
+        } else if !link.is_ended() {
+            port.driver.disconnect(driver_id(link.peer));
+            self.end(process.as_deref(), &link, gone);
+        }
+        self.release(port, process.as_deref());
     }
 
     /// Moves what can be moved, unless another thread is doing it.
@@ -280,9 +339,11 @@ impl Engine {
     /// Sees to the links that have something for the driver.
     pub(super) fn serve_marked(&self, port: &mut Port, process: Option<&dyn Control>) {
         while let Some(marked) = self.handover.take_marked() {
+            let now = now();
             for link in marked {
-                if let Err(how) = link.serve(&mut *port.driver) {
-                    port.later.end.push((link, how));
+                match link.serve(&mut *port.driver, now) {
+                    Ok(()) => self.arm(&mut port.later, &link, &mut link.session()),
+                    Err(how) => port.later.end.push((link, how)),
                 }
             }
             self.do_later(port, process);
@@ -316,12 +377,45 @@ impl Engine {
             self.stop.store(true, Ordering::Release);
         }
         self.do_later(port, process);
+        if self.alarm.is_due() {
+            self.handle_timers(&mut port.later);
+        }
         self.serve_marked(port, process);
-        if !port.later.stalled.is_empty() || !port.later.lost.is_empty() {
+        if port.later.must_look() {
             self.keep_standing(port, process);
-            self.end_lost(process, &mut port.later);
-            let must_look = !port.later.stalled.is_empty() || !port.later.lost.is_empty();
-            self.must_look.store(must_look, Ordering::Release);
+            self.end_lost(port, process);
+            self.must_look
+                .store(port.later.must_look(), Ordering::Release);
+        }
+    }
+
+    /// Looks at the sessions whose time has come.
+    fn handle_timers(&self, later: &mut Later) {
+        let now = now();
+        while let Some(peer) = later.timers.pop_due(now) {
+            if let Some(link) = self.link(peer) {
+                let mut session = link.session();
+                session.armed = None;
+                session.session.handle_timeout(now);
+                drop(session);
+                self.mark(&link);
+            }
+        }
+        let _ = self.alarm.set(later.timers.next());
+    }
+
+    /// Has a session looked at in time.
+    pub(super) fn arm(&self, later: &mut Later, link: &NetLink, session: &mut NetSession) {
+        let Some(at) = session.session.next_timeout() else {
+            return;
+        };
+        if session.armed.is_some_and(|armed| armed <= at) {
+            return;
+        }
+        session.armed = Some(at);
+        later.timers.push(at, link.peer);
+        if self.alarm.set(later.timers.next()) {
+            self.ring();
         }
     }
 
@@ -329,6 +423,7 @@ impl Engine {
     fn keep_standing(&self, port: &mut Port, process: Option<&dyn Control>) {
         let (now, driver) = (Instant::now(), &mut port.driver);
         port.later.stalled.retain(|standing| {
+            let mut session = standing.link.session();
             let mut state = standing.link.lock();
             if now - standing.since < PATIENCE {
                 return state.is_standing(standing.body);
@@ -336,7 +431,7 @@ impl Engine {
             let peer = standing.link.peer;
             !state.keep_standing(
                 process.map(|process| process.links()),
-                &mut **driver,
+                (&mut session, &mut **driver),
                 peer,
                 standing.body,
             )
@@ -347,8 +442,22 @@ impl Engine {
         if port.later.refuse.is_empty() && port.later.end.is_empty() {
             return;
         }
-        for peer in port.later.refuse.drain(..) {
-            port.driver.disconnect(driver_id(peer));
+        for (peer, ended) in core::mem::take(&mut port.later.refuse) {
+            match ended {
+                None => port.driver.disconnect(driver_id(peer)),
+                Some(received_through) => {
+                    let refusal = SessionFrame::Refusal(Refusal::Ended { received_through });
+                    let refusal = refusal.to_vec();
+                    let told = port
+                        .driver
+                        .send_frame(driver_id(peer), &[IoSlice::new(&refusal)]);
+                    match told {
+                        Ok(()) => port.later.refused.push((peer, Instant::now() + REFUSAL)),
+                        Err(_) => port.driver.disconnect(driver_id(peer)),
+                    }
+                    self.must_look.store(true, Ordering::Release);
+                }
+            }
         }
         for (link, how) in port.later.end.drain(..) {
             if !link.is_ended() {
@@ -358,8 +467,49 @@ impl Engine {
         }
     }
 
+    /// How long our thread may sleep, if not for ever.
+    fn nap(&self) -> Option<Timespec> {
+        let nap = self.alarm.sleep()?;
+        Some(Timespec {
+            tv_sec: nap.as_secs() as i64,
+            tv_nsec: nap.subsec_nanos().into(),
+        })
+    }
+
     pub(super) fn ring(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn cut_as(&self, link: &Arc<NetLink>, gone: Gone) {
+        let process = self.process.upgrade();
+        let mut port = self.handover.take();
+        // Only if the driver's link is this one, and not a later one to the same peer.
+        if !link.is_ended() {
+            port.driver.disconnect(driver_id(link.peer));
+            self.end(process.as_deref(), link, gone);
+        }
+        self.release(port, process.as_deref());
+    }
+
+    /// Ends links whose peers have died when what they sent before has had its time, and connections of those who were refused.
+    fn end_lost(&self, port: &mut Port, process: Option<&dyn Control>) {
+        let now = Instant::now();
+        let Port { driver, later } = port;
+        later.lost.retain(|(link, gone, until)| {
+            if link.is_ended() || link.session().is_linked() && now < *until {
+                return !link.is_ended();
+            }
+            driver.disconnect(driver_id(link.peer));
+            self.end(process, link, *gone);
+            false
+        });
+        later.refused.retain(|&(peer, until)| {
+            let is_over = now >= until;
+            if is_over && self.link(peer).is_none() {
+                driver.disconnect(driver_id(peer));
+            }
+            !is_over
+        });
     }
 
     fn all_links(&self) -> Vec<Arc<NetLink>> {
@@ -369,6 +519,13 @@ impl Engine {
 
     fn failures(&self, peer: ProcessId) -> Failures {
         lock(&self.failures).get(&peer).cloned().unwrap_or_default()
+    }
+}
+
+impl Later {
+    /// Whether something is to be done soon although nothing comes.
+    fn must_look(&self) -> bool {
+        !self.stalled.is_empty() || !self.lost.is_empty() || !self.refused.is_empty()
     }
 }
 
@@ -394,24 +551,8 @@ impl Hub for Engine {
         }
     }
 
-    fn with_driver(&self, control: &dyn Control, run: &mut dyn FnMut(&mut dyn Driver)) -> bool {
-        let Some(mut port) = self.handover.try_take() else {
-            return false;
-        };
-        run(&mut *port.driver);
-        self.release(port, Some(control));
-        true
-    }
-
     fn cut(&self, link: &Arc<NetLink>, how: Departure) {
-        let process = self.process.upgrade();
-        let mut port = self.handover.take();
-        // Only if the driver's link is this one, and not a later one to the same peer.
-        if !link.is_ended() {
-            port.driver.disconnect(driver_id(link.peer));
-            self.end(process.as_deref(), link, Gone::new(link.peer, how));
-        }
-        self.release(port, process.as_deref());
+        self.cut_as(link, Gone::new(link.peer, how));
     }
 
     fn control(&self) -> Option<Arc<dyn Control>> {
@@ -469,9 +610,11 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
         let soon = engine.upgrade().is_some_and(|engine| {
             engine.must_look.load(Ordering::Acquire) || engine.handover.looks_often()
         });
-        if poll(&mut ready, soon.then_some(&STANDING))
-            .is_err_and(|errno| errno != rustix::io::Errno::INTR)
-        {
+        let nap = match soon {
+            true => Some(STANDING),
+            false => engine.upgrade().and_then(|engine| engine.nap()),
+        };
+        if poll(&mut ready, nap.as_ref()).is_err_and(|errno| errno != rustix::io::Errno::INTR) {
             return;
         }
         // Empty if it was not rung.
@@ -479,6 +622,7 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
         let Some(engine) = engine.upgrade() else {
             return;
         };
+        engine.alarm.wake();
         if engine.stop.load(Ordering::Acquire) {
             return;
         }

@@ -1,11 +1,13 @@
 //! What the driver reports, and what becomes of it. All of this runs in the thread that holds the port.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mizzen_driver::{Event, LossReason, Way};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId};
-use mizzen_proto::link::{Action, Direction};
+use mizzen_proto::link::{Action, Link};
+use mizzen_proto::session::{Greeting, Received};
 use mizzen_proto::wire::Frame;
 
 use super::engine::{Engine, Later};
@@ -13,6 +15,8 @@ use super::id::FLAGS;
 use super::lending::NetOffered;
 use super::link::{Control, Hub, NetLink, StalledBody, UNREAD_MAX};
 use super::outcome::Outcome;
+use super::session::{Meeting, NetSession};
+use super::timers::now;
 use crate::delivery::{Account, Delivery};
 use crate::error::{Departure, Gone};
 use crate::lock::lock;
@@ -21,10 +25,6 @@ use crate::rank::ProcessId;
 
 /// The peer broke a rule, or a message makes no sense.
 struct Misbehaved;
-
-/// How long after a connection broke the launcher has to say that the peer died. It takes milliseconds: through the agent of
-/// its host, the launcher and ours.
-const DEATH_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Engine {
     pub(super) fn handle(
@@ -35,8 +35,11 @@ impl Engine {
     ) {
         let peer = ProcessId::from_u64(event.peer().0);
         match event {
-            Event::Connected { .. } => return self.handle_connected(process, later, peer),
+            Event::Connected { dialled, .. } => {
+                return self.handle_connected(process, later, peer, dialled);
+            }
             Event::ConnectFailed { reason, .. } => {
+                self.handle_failed(later, peer);
                 let mut failures = lock(&self.failures);
                 let failed = failures.entry(peer).or_default();
                 failed.count += 1;
@@ -49,7 +52,7 @@ impl Engine {
         let Some(link) = self.link(peer) else { return };
         match event {
             Event::Frame { bytes, .. } => {
-                if self.handle_frame(process, later, &link, bytes).is_err() {
+                if self.handle_bytes(process, later, &link, bytes).is_err() {
                     link.lock().is_condemned = true;
                     later.end.push((link, Departure::Misbehaved));
                 }
@@ -57,56 +60,72 @@ impl Engine {
             Event::BodySent { body, .. } => self.body_sent(&link, BodyId(body.0)),
             Event::BodyReceived { body, .. } => self.body_received(later, &link, BodyId(body.0)),
             Event::BodyWaiting { body, .. } => self.body_waiting(later, link, BodyId(body.0)),
-            Event::BodyFailed { body, way, .. } => self.body_failed(&link, BodyId(body.0), way),
+            Event::BodyFailed {
+                body,
+                way,
+                in_place,
+                ..
+            } => self.body_cut(later, &link, BodyId(body.0), way, in_place),
             Event::Writable { .. } => self.mark(&link),
             Event::Lost { reason, .. } => {
-                let how = match reason {
-                    LossReason::Violation(_) => Departure::Misbehaved,
-                    _ => Departure::ConnectionLost,
-                };
-                self.handle_lost(process, later, link, how);
+                let has_misbehaved = matches!(reason, LossReason::Violation(_));
+                self.handle_lost(process, later, &link, has_misbehaved);
             }
             Event::Connected { .. } | Event::ConnectFailed { .. } => (),
         }
     }
 
-    /// The driver is done with a link. A connection breaks a moment before the launcher says that the peer died, and of
-    /// what: that is waited for.
+    /// A connection is no more. That ends nothing, unless it is known that the peer is gone, or nobody would ever say so.
     fn handle_lost(
         &self,
         process: Option<&dyn Control>,
         later: &mut Later,
-        link: Arc<NetLink>,
-        how: Departure,
+        link: &Arc<NetLink>,
+        has_misbehaved: bool,
     ) {
-        let has_launcher = process.is_some_and(|process| process.has_launcher());
-        let mut state = link.lock();
-        let is_unclear = how == Departure::ConnectionLost && !state.has_left && !state.is_condemned;
-        if is_unclear && has_launcher {
-            state.is_condemned = true;
-            drop(state);
-            later.lost.push((link, Instant::now() + DEATH_PATIENCE));
-            // Our thread sees to it, whoever heard of it.
-            self.ring();
-            return;
-        }
-        drop(state);
-        self.end(process, &link, Gone::new(link.peer, how));
+        let ended = {
+            let mut session = link.session();
+            let ended = session.disconnect(now());
+            self.arm(later, link, &mut session);
+            ended
+        };
+        ended.into_iter().for_each(|body| link.end_taken(body));
+        let known = process.and_then(|process| process.gone(link.peer));
+        let (has_left, is_condemned) = {
+            let state = link.lock();
+            (state.has_left, state.is_condemned)
+        };
+        let gone = match known {
+            _ if has_misbehaved => Gone::new(link.peer, Departure::Misbehaved),
+            Some(gone) => gone,
+            // It ends by our own decision.
+            None if is_condemned => return,
+            None if has_left => Gone::new(link.peer, Departure::Left),
+            None if !self.has_launcher(process) => {
+                Gone::new(link.peer, Departure::ConnectionLost)
+            }
+            None => return self.mark(link),
+        };
+        self.end(process, link, gone);
     }
 
-    /// Ends links whose peers are known to have died by now, and those that nobody said anything about in time.
-    pub(super) fn end_lost(&self, process: Option<&dyn Control>, later: &mut Later) {
-        let now = Instant::now();
-        later.lost.retain(|(link, deadline)| {
-            let known = process.and_then(|process| process.gone(link.peer));
-            let is_late = process.is_none() || now >= *deadline;
-            let lost = || is_late.then_some(Gone::new(link.peer, Departure::ConnectionLost));
-            let Some(gone) = known.or_else(lost) else {
-                return true;
-            };
-            self.end(process, link, gone);
-            false
-        });
+    /// Whether somebody says which processes died. A process that leaves is no longer asked.
+    fn has_launcher(&self, process: Option<&dyn Control>) -> bool {
+        if let Some(process) = process {
+            let has_launcher = process.has_launcher();
+            self.has_launcher.store(has_launcher, Ordering::Relaxed);
+        }
+        self.has_launcher.load(Ordering::Relaxed)
+    }
+
+    /// An attempt to connect found nobody.
+    fn handle_failed(&self, later: &mut Later, peer: ProcessId) {
+        let Some(link) = self.link(peer) else { return };
+        let mut session = link.session();
+        if let Some(number) = session.take_attempt() {
+            session.session.handle_dial_failed(number, now());
+            self.arm(later, &link, &mut session);
+        }
     }
 
     /// A link is over, and the driver done with it: everyone who depends on the peer is told.
@@ -120,7 +139,9 @@ impl Engine {
                 links.remove(&link.peer);
             }
         }
+        let received_through = link.session().session.received_through();
         if let Some((gone, posted_to)) = link.end(gone) {
+            lock(&self.ended).insert(link.peer, received_through);
             if let Some(process) = process {
                 process.link_ended(gone, posted_to.into_iter().collect());
             }
@@ -128,34 +149,107 @@ impl Engine {
         self.met.notify_all();
     }
 
-    fn handle_connected(&self, process: Option<&dyn Control>, later: &mut Later, peer: ProcessId) {
-        let Some(process) = process.filter(|process| process.is_welcome(peer)) else {
-            // We leave, or the peer is a life that is over.
-            later.refuse.push(peer);
+    fn handle_connected(
+        &self,
+        process: Option<&dyn Control>,
+        later: &mut Later,
+        peer: ProcessId,
+        dialled: bool,
+    ) {
+        let link = self.link(peer);
+        if link.is_none() && !process.is_some_and(|process| process.is_welcome(peer)) {
+            // We leave, or the peer is a life that is over; perhaps it has not heard that our session is.
+            let ended = lock(&self.ended).get(&peer).copied();
+            later.refuse.push((peer, ended));
             return;
-        };
+        }
+        let is_new = link.is_none();
+        let link = link.unwrap_or_else(|| self.begin(peer));
+        {
+            let mut session = link.session();
+            session.connect(dialled, now());
+            self.arm(later, &link, &mut session);
+        }
+        self.mark(&link);
+        if let (true, Some(process)) = (is_new, process) {
+            self.has_launcher(Some(process));
+            process.connected(link);
+        }
+        self.met.notify_all();
+    }
+
+    /// A link to a peer that just connected for the first time.
+    fn begin(&self, peer: ProcessId) -> Arc<NetLink> {
+        let at = lock(&self.failures)
+            .get(&peer)
+            .and_then(|failures| failures.at.clone());
+        let session = NetSession::new(Meeting {
+            job: self.job,
+            me: self.me,
+            peer,
+            at,
+        });
         let link = NetLink::new(
             self.weak.clone(),
             self.limits().can_push,
             self.options(peer),
+            session,
         );
         self.links
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(peer, Arc::clone(&link));
-        self.mark(&link);
-        process.connected(link);
-        self.met.notify_all();
+        link
     }
 
-    fn handle_frame(
+    /// What came over a connection: a greeting, or a frame with its stamp.
+    fn handle_bytes(
         &self,
         process: Option<&dyn Control>,
         later: &mut Later,
         link: &Arc<NetLink>,
         bytes: &[u8],
     ) -> Result<(), Misbehaved> {
-        let frame = Frame::decode(bytes).map_err(|_| Misbehaved)?;
+        let now = now();
+        let mut session = link.session();
+        let Some(connection) = session.connection() else {
+            return Ok(());
+        };
+        let handled = if session.await_greeting().is_some() {
+            let greeting = Greeting::decode(bytes).map_err(|_| Misbehaved)?;
+            session.session.handle_greeting(connection, &greeting, now);
+            Ok(())
+        } else {
+            let received = session.session.handle_frame(connection, bytes, now);
+            match received.map_err(|_| Misbehaved)? {
+                Received::Nothing => Ok(()),
+                Received::Frame { frame, .. } => {
+                    let frame = Frame::decode(frame).map_err(|_| Misbehaved)?;
+                    self.handle_frame(process, link, &mut session, frame)
+                }
+                Received::Bye => self.handle_frame(process, link, &mut session, Frame::Bye),
+            }
+        };
+        if let Some(through) = session.session.poll_free() {
+            if session.free(through) {
+                self.mark(link);
+            }
+        }
+        if session.session.has_output() {
+            self.mark(link);
+        } else {
+            self.arm(later, link, &mut session);
+        }
+        handled
+    }
+
+    fn handle_frame(
+        &self,
+        process: Option<&dyn Control>,
+        link: &Arc<NetLink>,
+        session: &mut NetSession,
+        frame: Frame<'_>,
+    ) -> Result<(), Misbehaved> {
         let mut state = link.lock();
         if state.is_condemned {
             return Ok(());
@@ -193,6 +287,9 @@ impl Engine {
                 state.announced.insert(offer, to);
                 if pushed {
                     state.bodies.pushed.announce(offer, body_len);
+                    let body = Link::pushed_body(offer);
+                    let expected = session.session.expect_body(body, body_len, now());
+                    expected.map_err(|_| Misbehaved)?;
                 }
                 drop(state);
                 let offered =
@@ -233,12 +330,8 @@ impl Engine {
                 }
                 return Ok(());
             }
-            Action::Left => {
-                state.has_left = true;
-                if !state.bodies.is_receiving() {
-                    later.end.push((Arc::clone(link), Departure::Left));
-                }
-            }
+            // The session says bye, too, and is over when both have heard it.
+            Action::Left => state.has_left = true,
         }
         state.transmit();
         if !state.outbox.is_empty() || state.bodies.has_asked() {
@@ -293,22 +386,12 @@ impl Engine {
         Ok(())
     }
 
+    /// The driver is done with a body. It has ended when the peer has it.
     fn body_sent(&self, link: &Arc<NetLink>, body: BodyId) {
-        let mut state = link.lock();
-        let Some(protocol) = &mut state.link else {
-            return;
-        };
-        if let Ok(offer) = protocol.handle_body_sent(body) {
-            let is_last = protocol.has_ended(offer);
-            let bodies = &mut state.bodies;
-            bodies.end_sent(offer, body, Outcome::Done, is_last);
-            link.move_on(&mut state);
+        if link.session().handle_sent(body) {
+            link.end_taken(body);
+            self.mark(link);
         }
-        // It may have been the last before a bye, or have made room for another.
-        state.transmit();
-        drop(state);
-        link.changed.notify_all();
-        self.mark(link);
     }
 
     /// A pushed body has come before its reader.
@@ -326,42 +409,63 @@ impl Engine {
     }
 
     fn body_received(&self, later: &mut Later, link: &Arc<NetLink>, body: BodyId) {
+        let mut session = link.session();
+        let Some(connection) = session.connection() else {
+            return;
+        };
+        let is_taken = session
+            .session
+            .handle_body_received(connection, body, now());
+        self.end_received(link, &mut session, body, is_taken);
+        self.arm(later, link, &mut session);
+    }
+
+    /// A connection is about to be lost, and with it what a body lacks; the next goes on from there.
+    fn body_cut(
+        &self,
+        later: &mut Later,
+        link: &Arc<NetLink>,
+        body: BodyId,
+        way: Way,
+        in_place: usize,
+    ) {
+        let mut session = link.session();
+        match way {
+            Way::Sending => {
+                if session.handle_sent(body) {
+                    link.end_taken(body);
+                }
+            }
+            Way::Receiving => {
+                if session.handle_body_cut(body, in_place as u64) {
+                    self.end_received(link, &mut session, body, true);
+                }
+            }
+        }
+        self.arm(later, link, &mut session);
+    }
+
+    /// A body is all there. One that comes after this process has said bye is not taken: the peer was told so.
+    fn end_received(
+        &self,
+        link: &Arc<NetLink>,
+        session: &mut NetSession,
+        body: BodyId,
+        is_taken: bool,
+    ) {
+        session.end_receiving(body);
         let mut state = link.lock();
         let Some(protocol) = &mut state.link else {
             return;
         };
         let _ = protocol.handle_body_received(body);
-        if let Some(len) = state.bodies.end_body(body, Outcome::Done) {
+        let outcome = match is_taken {
+            true => Outcome::Done,
+            false => Outcome::Lost,
+        };
+        if let Some(len) = state.bodies.end_body(body, outcome) {
             state.taken(len);
         }
-        if state.has_left && !state.bodies.is_receiving() {
-            later.end.push((Arc::clone(link), Departure::Left));
-        }
-        state.transmit();
-        drop(state);
-        link.changed.notify_all();
-        self.mark(link);
-    }
-
-    fn body_failed(&self, link: &Arc<NetLink>, body: BodyId, way: Way) {
-        let mut state = link.lock();
-        let Some(protocol) = &mut state.link else {
-            return;
-        };
-        match way {
-            Way::Sending => {
-                if let Ok(offer) = protocol.handle_body_failed(body, Direction::Outgoing) {
-                    let is_last = protocol.has_ended(offer);
-                    let bodies = &mut state.bodies;
-                    bodies.end_sent(offer, body, Outcome::Lost, is_last);
-                }
-            }
-            Way::Receiving => {
-                let _ = protocol.handle_body_failed(body, Direction::Incoming);
-                state.bodies.end_body(body, Outcome::Lost);
-            }
-        }
-        // It may have made room for another.
         state.transmit();
         drop(state);
         link.changed.notify_all();

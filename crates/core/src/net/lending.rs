@@ -9,6 +9,7 @@ use mizzen_proto::id::{BodyId, MailboxId, OfferId};
 use super::bodies::{Lending, Owned, WHOLE_MAX, Wanted};
 use super::link::{Expired, Hub, NetLink, State, Waits};
 use super::outcome::{End, Outcome};
+use super::session::NetSession;
 use crate::error::{Departure, PostError, UnpackError};
 use crate::link::ALLOWANCE;
 use crate::links::Links;
@@ -415,7 +416,7 @@ impl State {
     pub(super) fn keep_standing(
         &mut self,
         links: Option<&Links>,
-        driver: &mut dyn Driver,
+        way: (&mut NetSession, &mut dyn Driver),
         peer: ProcessId,
         body: BodyId,
     ) -> bool {
@@ -432,7 +433,7 @@ impl State {
         self.announced.remove(&offer);
         self.bodies
             .pushed
-            .keep(links, peer, link, driver, offer, true)
+            .keep(links, peer, link, way, offer, true)
     }
 
     /// Whether a body has not been given a place yet.

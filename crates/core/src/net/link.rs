@@ -1,21 +1,19 @@
 //! A link to one peer on a network.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io::IoSlice;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use mizzen_driver::Driver;
 use mizzen_lane::{Mark, Marked};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId, StreamId};
 use mizzen_proto::link::{CONTROL_MAX, Link, LinkOptions};
 use mizzen_proto::names::NAMES_MAX;
-use mizzen_proto::wire::{Frame, NameFrame};
+use mizzen_proto::wire::{Frame, NameFrame, is_message};
 
-use super::bodies::Bodies;
-use super::id::driver_id;
+use super::bodies::{Bodies, Lending};
+use super::session::NetSession;
 use super::sharing::Sharing;
 use super::waiting::Behind;
 use crate::blocking::block_in_place;
@@ -43,9 +41,6 @@ pub(crate) trait Hub: Send + Sync {
 
     /// A link's frames wait for others: whoever looks at the network next sends them, or the engine's thread does, soon.
     fn flush_soon(&self, link: &Arc<NetLink>);
-
-    /// Lets `run` use the driver, unless another thread has it. `false` if so.
-    fn with_driver(&self, control: &dyn Control, run: &mut dyn FnMut(&mut dyn Driver)) -> bool;
 
     /// Ends a link at once. When this returns, the driver touches none of the memory lent for it.
     fn cut(&self, link: &Arc<NetLink>, how: Departure);
@@ -97,6 +92,8 @@ pub(crate) struct NetLink {
     pub(crate) peer: ProcessId,
     pub(super) hub: Weak<dyn Hub>,
     state: Mutex<State>,
+    /// Taken before the state, and only by who has the port.
+    session: Mutex<NetSession>,
     /// Something that a waiting thread may wait for has happened.
     pub(super) changed: Condvar,
     /// Whether the link is in its engine's list of work.
@@ -114,7 +111,7 @@ pub(super) struct State {
     pub(super) link: Option<Link>,
     /// Frames in the order in which they must go. Posters wait when there are [`OUTBOX_MAX`]; a peer that causes answers
     /// beyond [`UNREAD_MAX`] and does not read them is cut off.
-    pub(super) outbox: VecDeque<Vec<u8>>,
+    pub(super) outbox: VecDeque<Queued>,
     pub(super) bodies: Bodies,
     /// The mailboxes in which the peer's offers lie.
     pub(super) announced: BTreeMap<OfferId, MailboxId>,
@@ -129,6 +126,17 @@ pub(super) struct State {
     pub(super) behind: Behind,
     /// We leave as soon as nothing waits any more.
     is_leaving: bool,
+    /// The protocol has said bye: the session does when all before it is kept.
+    pub(super) says_bye: bool,
+    /// Messages that the peer did not take, and never will.
+    pub(super) untaken: u64,
+}
+
+/// A frame on its way to the session.
+pub(super) struct Queued {
+    pub(super) frame: Vec<u8>,
+    /// The offer whose body follows it without being asked for.
+    pub(super) pushes: Option<(OfferId, BodyId)>,
 }
 
 /// What is counted of a link, under the lock that is taken anyway.
@@ -185,17 +193,21 @@ pub(super) const UNREAD_MAX: usize = CONTROL_MAX + NAMES_MAX;
 const LANES_NAP: Duration = Duration::from_millis(1);
 
 impl NetLink {
-    pub(super) fn new(hub: Weak<dyn Hub>, can_push: bool, options: LinkOptions) -> Arc<Self> {
+    pub(super) fn new(
+        hub: Weak<dyn Hub>,
+        can_push: bool,
+        options: LinkOptions,
+        session: NetSession,
+    ) -> Arc<Self> {
         let peer = options.peer;
-        let mut link = Link::new(options);
-        let hello = link.poll_transmit();
+        let link = Link::in_session(options);
         Arc::new_cyclic(|weak| Self {
             weak: weak.clone(),
             peer,
             hub,
             state: Mutex::new(State {
                 link: Some(link),
-                outbox: hello.iter().map(Frame::to_vec).collect(),
+                outbox: VecDeque::new(),
                 bodies: Bodies::default(),
                 announced: BTreeMap::new(),
                 posted_to: BTreeSet::new(),
@@ -204,7 +216,10 @@ impl NetLink {
                 counts: NetCounts::default(),
                 behind: Behind::default(),
                 is_leaving: false,
+                says_bye: false,
+                untaken: 0,
             }),
+            session: Mutex::new(session),
             changed: Condvar::new(),
             mark: Mark::default(),
             streams: AtomicU32::new(1),
@@ -234,7 +249,7 @@ impl NetLink {
                 });
             }
             state.transmit();
-            state.outbox.push_back(Frame::Name(frame).to_vec());
+            state.queue(Frame::Name(frame).to_vec());
         }
         self.push();
         Ok(())
@@ -283,82 +298,14 @@ impl NetLink {
         !state.outbox.is_empty()
     }
 
-    /// Gives the driver what waits for it.
-    ///
-    /// # Errors
-    ///
-    /// How the link must end, if the driver refuses what it should take.
-    pub(super) fn serve(&self, driver: &mut dyn Driver) -> Result<(), Departure> {
-        let (mut frames, asked) = {
-            let mut state = self.lock();
-            if state.is_condemned {
-                return Ok(());
-            }
-            let State {
-                link: Some(link),
-                bodies,
-                announced,
-                ..
-            } = &mut *state
-            else {
-                return Ok(());
-            };
-            if bodies.place_wanted(self.peer, link, announced, driver) {
-                self.changed.notify_all();
-            }
-            if bodies.pushed.has_unwanted() {
-                bodies.pushed.place_unwanted(self.peer, link, driver);
-            }
-            if !state.behind.is_empty() {
-                self.move_on(&mut state);
-                state.leave_if_due();
-            }
-            state.transmit();
-            let frames = core::mem::take(&mut state.outbox);
-            let max_parts = driver.caps().max_parts;
-            (frames, state.bodies.take_asked(max_parts))
-        };
-        let was_full = frames.len() >= OUTBOX_MAX;
-        let to = driver_id(self.peer);
-        let together = frames.len() + asked.len() > 1;
-        if together {
-            driver.gather(to);
-        }
-        // Without the state: others post meanwhile, behind what we took.
-        while let Some(frame) = frames.front() {
-            match driver.send_frame(to, &[IoSlice::new(frame)]) {
-                Ok(()) => drop(frames.pop_front()),
-                // Room is reported; so is the loss of the link.
-                Err(_) => break,
-            }
-        }
-        // A pushed body follows its frame, and does not overtake it.
-        let refused = if frames.is_empty() {
-            asked.send(self.peer, driver)
-        } else {
-            Ok(asked)
-        };
-        if together {
-            driver.flush(to);
-        }
-        let refused = refused?;
-        if !frames.is_empty() || !refused.is_empty() {
-            let mut state = self.lock();
-            frames.append(&mut state.outbox);
-            state.outbox = frames;
-            state.bodies.put_back(refused);
-        }
-        if was_full {
-            self.changed.notify_all();
-        }
-        Ok(())
-    }
-
     /// The link is over, and the driver done with all memory lent for it. The mailboxes to tell; `None` if it was over
     /// before.
     pub(super) fn end(&self, gone: Gone) -> Option<(Gone, BTreeSet<MailboxId>)> {
+        let untaken = self.session().end();
         let mut state = self.lock();
         state.link.take()?.handle_lost();
+        state.untaken += untaken;
+        state.drop_outbox();
         let gone = match gone.how() {
             Departure::ConnectionLost if state.has_left => Gone::new(self.peer, Departure::Left),
             _ => gone,
@@ -366,7 +313,6 @@ impl NetLink {
         self.fate.end(gone);
         state.bodies.lose_all();
         Self::drop_behind(&mut state);
-        state.outbox.clear();
         state.announced.clear();
         let posted_to = core::mem::take(&mut state.posted_to);
         drop(state);
@@ -448,6 +394,11 @@ impl NetLink {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
+
+    /// For who has the port, before the state.
+    pub(super) fn session(&self) -> MutexGuard<'_, NetSession> {
+        lock(&self.session)
+    }
 }
 
 impl State {
@@ -475,8 +426,40 @@ impl State {
     pub(super) fn transmit(&mut self) {
         let Some(link) = &mut self.link else { return };
         while let Some(frame) = link.poll_transmit() {
-            self.outbox.push_back(frame.to_vec());
+            if let Frame::Bye = frame {
+                self.says_bye = true;
+                return;
+            }
+            let frame = frame.to_vec();
+            let pushes = None;
+            self.outbox.push_back(Queued { frame, pushes });
         }
+    }
+
+    /// A frame goes behind those that wait.
+    pub(super) fn queue(&mut self, frame: Vec<u8>) {
+        let pushes = None;
+        self.outbox.push_back(Queued { frame, pushes });
+    }
+
+    /// The same for the announcement of a body; `body` is its name if it follows without being asked for.
+    pub(super) fn queue_offer(
+        &mut self,
+        frame: Vec<u8>,
+        offer: OfferId,
+        body: Option<BodyId>,
+        lending: Lending,
+    ) {
+        let pushes = body.map(|body| (offer, body));
+        self.outbox.push_back(Queued { frame, pushes });
+        self.bodies.offer(offer, lending);
+    }
+
+    /// Nobody takes what waits.
+    pub(super) fn drop_outbox(&mut self) {
+        let dropped = self.outbox.drain(..);
+        let messages = dropped.filter(|queued| is_message(&queued.frame));
+        self.untaken += messages.count() as u64;
     }
 }
 

@@ -12,6 +12,9 @@
 //! | `events` | what the driver reports, and what becomes of it |
 //! | `networks` | all networks of the process, and which reaches a peer |
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
+//! | `session` | what is kept for a peer until it has it, and the connection at present |
+//! | `carrying` | giving the driver what link and session have for it |
+//! | `timers` | when a session is looked at although nothing comes |
 //! | `cut` | a message as head and body |
 //! | `post` | posting to a peer |
 //! | `waiting` | messages that found no credits |
@@ -31,9 +34,10 @@
 //! | lock | protects | held while |
 //! | --- | --- | --- |
 //! | `Engine::port` | the driver | at most one system call of the driver |
+//! | `NetLink::session` | what is kept for the peer, and its connection | as the port, by whose holder alone it is taken |
 //! | `NetLink::state` | the protocol of one link and its queues | a decision or a copy; never a system call |
 //!
-//! The port comes before a state. A thread that posts decides under the state and leaves its frame in the link's
+//! The port comes before a session, and that before a state. A thread that posts decides under the state and leaves its frame in the link's
 //! outbox; if the port is free it sends it, and if not, the thread that holds the port does, which looks for such work once
 //! more after it has released the port.
 
@@ -41,6 +45,7 @@ mod ahead;
 mod attach;
 mod behind;
 mod bodies;
+mod carrying;
 mod cut;
 mod engine;
 mod events;
@@ -52,11 +57,13 @@ mod offered;
 mod outcome;
 mod post;
 mod pushed;
+mod session;
 mod sharing;
 mod steps;
 mod streaming;
 #[cfg(test)]
 mod tests;
+mod timers;
 mod waiting;
 
 pub(crate) use attach::attach;

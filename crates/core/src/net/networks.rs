@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::engine::Engine;
 use super::link::{Control, NetLink};
 use crate::counters::{Counted, Rows};
-use crate::error::{Departure, ReachError};
+use crate::error::{Departure, Gone, ReachError};
 use crate::lock::lock;
 use crate::progress::Then;
 use crate::rank::{MailboxId, ProcessId};
@@ -181,7 +181,12 @@ impl Networks {
     }
 
     /// Leaves all of them.
-    pub(crate) fn leave(&self, how: Departure) {
-        self.engines().for_each(|engine| engine.leave(how));
+    pub(crate) fn leave(&self, process: &dyn Control, how: Departure) {
+        self.engines().for_each(|engine| engine.leave(process, how));
+    }
+
+    /// A process is gone, says who may say so.
+    pub(crate) fn pronounce(&self, gone: Gone) {
+        self.engines().for_each(|engine| engine.pronounce(gone));
     }
 }

@@ -1,25 +1,19 @@
 //! Posting to a peer on a network.
 
-use std::io::IoSlice;
 use std::sync::Arc;
 
-use mizzen_driver::Driver;
 use mizzen_proto::id::{MailboxId, StreamId};
 use mizzen_proto::link::{Plan, Refused};
 use mizzen_proto::wire::BODY_MAX;
 
 use super::bodies::{Lending, Owned};
-use super::cut::{Cut, post_header};
-use super::id::driver_id;
+use super::cut::Cut;
 use super::link::{Control, Expired, Hub, NetLink, OUTBOX_MAX, State, Waits};
 use super::sharing::TOGETHER;
 use crate::error::{ArenaError, PostError};
 use crate::message::Outgoing;
 use crate::progress::Progress;
 use crate::wait::Until;
-
-/// Slices of a frame that is sent without being joined first; more pieces are joined.
-const GATHERED: usize = 6;
 
 /// Whether a message was paid for, or waits until it can be.
 enum Paid {
@@ -59,7 +53,7 @@ impl NetLink {
         until: Until,
     ) -> Result<(), PostError> {
         let queue = |state: &mut State, _: Plan| {
-            state.outbox.push_back(cut.post_frame(to, stream));
+            state.queue(cut.post_frame(to, stream));
         };
         if self.sharing.note(stream) {
             self.wait_to_pay(control.progress(), (to, stream), cut, until, queue)?;
@@ -69,28 +63,6 @@ impl NetLink {
                 hub.flush_soon(self);
             }
             return Ok(());
-        }
-        if cut.head.len() + cut.body.len() <= GATHERED {
-            let mut paid = None;
-            hub.with_driver(control, &mut |driver| {
-                let mut state = self.lock();
-                state.transmit();
-                if !state.outbox.is_empty() {
-                    return;
-                }
-                paid = self.pay(&mut state, to, cut, false, |_, _| ());
-                drop(state);
-                // Nobody else sends while we have the port, so frames queued meanwhile come after this one.
-                if let Some(Ok(_)) = paid {
-                    if !send_now(driver, self, to, stream, cut) {
-                        let mut state = self.lock();
-                        state.outbox.push_front(cut.post_frame(to, stream));
-                    }
-                }
-            });
-            if let Some(paid) = paid {
-                return paid.map(|_| ());
-            }
         }
         self.wait_to_pay(control.progress(), (to, stream), cut, until, queue)?;
         self.push();
@@ -118,11 +90,8 @@ impl NetLink {
                 };
                 if let Some(lending) = lending.take() {
                     let frame = cut.offer_frame(to, stream, offer, body.is_some());
-                    state.outbox.push_back(frame);
-                    state.bodies.offer(offer, lending);
+                    state.queue_offer(frame, offer, body, lending);
                     offered = Some(offer);
-                    body.into_iter()
-                        .for_each(|body| state.bodies.ask(offer, body));
                 }
             })
             .map(|_| offered)
@@ -259,29 +228,4 @@ impl NetLink {
             }
         }
     }
-}
-
-/// Sends a short message from where it lies. `false` if the driver has no room, or no link any more.
-fn send_now(
-    driver: &mut dyn Driver,
-    link: &NetLink,
-    to: MailboxId,
-    stream: StreamId,
-    cut: &Cut<'_>,
-) -> bool {
-    let header = post_header(to, stream);
-    let mut slices = [IoSlice::new(&[]); GATHERED + 4];
-    slices[0] = IoSlice::new(&header);
-    slices[1] = IoSlice::new(&cut.flags);
-    slices[2] = IoSlice::new(cut.head_table);
-    // If the table is here, the head has no pieces.
-    slices[3] = IoSlice::new(cut.body_table);
-    let mut used = 4;
-    for piece in cut.head.iter().chain(cut.body) {
-        slices[used] = IoSlice::new(piece);
-        used += 1;
-    }
-    driver
-        .send_frame(driver_id(link.peer), &slices[..used])
-        .is_ok()
 }

@@ -16,8 +16,9 @@ use mizzen_driver::{Driver, PartMut, Scatter};
 use mizzen_proto::id::{BodyId, OfferId};
 use mizzen_proto::link::Link;
 
-use super::id::driver_id;
+use super::bodies::place_pushed;
 use super::outcome::{End, Outcome};
+use super::session::NetSession;
 use crate::links::Links;
 use crate::memory::{Block, Purpose};
 use crate::rank::ProcessId;
@@ -138,10 +139,12 @@ impl Pushed {
         &mut self,
         peer: ProcessId,
         link: &mut Link,
+        session: &mut NetSession,
         driver: &mut dyn Driver,
     ) {
         for offer in core::mem::take(&mut self.unwanted) {
-            if !self.keep(None, peer, link, driver, offer, false) {
+            let way = (session as &mut _, driver as &mut _);
+            if !self.keep(None, peer, link, way, offer, false) {
                 self.unwanted.push_back(offer);
             }
         }
@@ -153,7 +156,7 @@ impl Pushed {
         links: Option<&Links>,
         peer: ProcessId,
         link: &mut Link,
-        driver: &mut dyn Driver,
+        (session, driver): (&mut NetSession, &mut dyn Driver),
         offer: OfferId,
         is_wanted: bool,
     ) -> bool {
@@ -162,12 +165,10 @@ impl Pushed {
         };
         let mut memory = Memory::new(links, len);
         let part = PartMut::of(memory.bytes_mut());
-        // SAFETY: the memory is ours alone, initialised, and does not move: a block of the arena, or of the heap. It goes
-        // into `kept`, which is not looked at or freed before `end_body`, which the driver's report calls, or `lose_all`,
-        // which comes after the driver is done with the link.
-        let placed =
-            unsafe { driver.recv_body(driver_id(peer), mizzen_driver::BodyId(body.0), &[part]) };
-        if placed.is_err() {
+        // The memory is ours alone, initialised, and does not move: a block of the arena, or of the heap. It goes into `kept`,
+        // which is not looked at or freed before `end_body`, which is called when the body is all there, or `lose_all`, which comes
+        // after driver and session are done with it.
+        if place_pushed(peer, session, driver, body, vec![part]).is_err() {
             let _ = link.withdraw(body);
             return false;
         }

@@ -154,18 +154,15 @@ impl NetLink {
         let mut offered = None;
         let paid = self.pay_now(&mut state, to, &cut, self.can_push, |state, plan| {
             let (offer, body) = match plan {
-                Plan::Eager => return state.outbox.push_back(cut.post_frame(to, stream)),
+                Plan::Eager => return state.queue(cut.post_frame(to, stream)),
                 Plan::Offer(offer) => (offer, None),
                 Plan::Push(offer, body) => (offer, Some(body)),
             };
             let parts = pieces.iter().map(|piece| Part::of(piece)).collect();
             let end = Arc::<End>::default();
             let frame = cut.offer_frame(to, stream, offer, body.is_some());
-            state.outbox.push_back(frame);
             let lending = Lending::of(parts, Arc::clone(&end));
-            state.bodies.offer(offer, lending);
-            body.into_iter()
-                .for_each(|body| state.bodies.ask(offer, body));
+            state.queue_offer(frame, offer, body, lending);
             offered = Some((offer, end));
         });
         drop(state);
