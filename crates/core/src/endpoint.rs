@@ -4,13 +4,13 @@ use core::fmt;
 use core::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mizzen_proto::boot;
 use tracing::Span;
 
 use crate::counters::{Counted, CounterRow};
-use crate::error::{ArenaError, BindError, Departure, FetchError, Gone, ReachError};
+use crate::error::{ArenaError, BindError, Departure, FetchError, FlushError, Gone, ReachError};
 use crate::memory::Lent;
 use crate::plain::Plain;
 use crate::process::Process;
@@ -32,6 +32,16 @@ impl Endpoint {
     pub(crate) fn new(process: Arc<Process>) -> Self {
         process.handles.fetch_add(1, Ordering::Relaxed);
         Self(process)
+    }
+
+    /// Waits until each process has what was posted to it, for `patience` at most.
+    ///
+    /// # Errors
+    ///
+    /// If the time is over, or a process is gone and did not take all.
+    pub fn flush(&self, patience: Option<Duration>) -> Result<(), FlushError> {
+        self.0
+            .flush_until(patience.map(|patience| Instant::now() + patience))
     }
 
     /// Which life of which rank this process is.

@@ -1,11 +1,16 @@
 //! What can go wrong, by operation, and how far each error reaches.
 
+mod flush;
+
 use core::fmt;
 use std::time::Duration;
 
 use mizzen_proto::boot::Death;
 
 use crate::rank::{ProcessId, Rank};
+
+pub use flush::FlushError;
+pub(crate) use flush::Messages;
 
 /// Any error of this crate, for `?` in programs. Its `Debug` form is its sentence too, because that is what Rust prints when
 /// `main` returns an error.
@@ -27,6 +32,9 @@ pub enum Error {
     /// Posting a message.
     #[error(transparent)]
     Post(#[from] PostError),
+    /// Waiting until what was posted is taken.
+    #[error(transparent)]
+    Flush(#[from] FlushError),
     /// Retrieving a message.
     #[error(transparent)]
     Retrieve(#[from] RetrieveError),
@@ -101,6 +109,7 @@ impl Error {
             | Self::Retrieve(RetrieveError::PeerGone(_))
             | Self::Fetch(FetchError::HolderGone { .. })
             | Self::Bind(BindError::HolderGone { .. }) => Scope::Peer,
+            Self::Flush(FlushError::PeerGone { .. }) => Scope::Peer,
             Self::Service(error) => error.scope(),
             _ => Scope::Message,
         }
@@ -132,6 +141,7 @@ impl Error {
             | Self::Retrieve(RetrieveError::PeerGone(gone)) => Some(gone.rank()),
             Self::Fetch(FetchError::HolderGone { gone, .. })
             | Self::Bind(BindError::HolderGone { gone, .. }) => Some(gone.rank()),
+            Self::Flush(FlushError::PeerGone { gone, .. }) => Some(gone.rank()),
             Self::Service(error) => error.lost(),
             _ => None,
         }

@@ -67,8 +67,9 @@ pub use address::MailboxRef;
 pub use counters::CounterRow;
 pub use endpoint::{Endpoint, WeakEndpoint};
 pub use error::{
-    ArenaError, BindError, Departure, Error, FetchError, Gone, JoinError, MailboxError, PostError,
-    ReachError, Result, RetrieveError, Scope as ErrorScope, ServiceError, TaskError, UnpackError,
+    ArenaError, BindError, Departure, Error, FetchError, FlushError, Gone, JoinError, MailboxError,
+    PostError, ReachError, Result, RetrieveError, Scope as ErrorScope, ServiceError, TaskError,
+    UnpackError,
 };
 pub use incoming::Incoming;
 pub use local::local;

@@ -2,6 +2,7 @@
 //!
 //! A rank of a local job (`mizzen::local`) is such a place too; its peers are other places in the same OS process.
 
+mod flushing;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -568,19 +569,21 @@ impl Process {
             .is_some_and(|ours| Arc::ptr_eq(ours, workers))
     }
 
+    /// A process to which messages were posted that are still in memory of ours, and how many.
+    fn waiting(&self) -> Option<(ProcessId, u64)> {
+        let near = self.links.all().1;
+        let near = near.iter().filter(|link| link.peer != self.id);
+        let near = near.map(|link| (link.peer, link.waiting()));
+        let far = self.networks.get().map_or_else(Vec::new, Networks::waiting);
+        near.chain(far).find(|(_, messages)| *messages > 0)
+    }
+
     /// Waits until what was posted is where its readers find it, as long as they read at all.
     fn flush(&self) {
         let contention = Contention::default();
         let mut patience = Patience::until(None, &contention);
-        let waiting = || {
-            let near = self.links.all().1;
-            let near = near.iter().filter(|link| link.peer != self.id);
-            let near = near.map(|link| (link.peer, link.waiting()));
-            let far = self.networks.get().map_or_else(Vec::new, Networks::waiting);
-            near.chain(far).find(|(_, messages)| *messages > 0)
-        };
         let (mut last, mut since) = (None, Instant::now());
-        while let Some((peer, messages)) = waiting() {
+        while let Some((peer, messages)) = self.waiting() {
             self.pump_all();
             if last != Some((peer, messages)) {
                 (last, since) = (Some((peer, messages)), Instant::now());
@@ -626,6 +629,9 @@ impl Process {
         }
         if let Some(networks) = self.networks.get() {
             networks.leave(self, how);
+        }
+        if how == Departure::Left {
+            self.tell_untaken();
         }
         self.neighbours.leave(self.id, how);
         self.take_last();

@@ -230,6 +230,39 @@ impl Deck {
         Ok(MailboxRef::new(self.process.clone(), address))
     }
 
+    /// Waits until each process has what this one posted to it. Between processes of a host a message that was posted is there
+    /// already, unless its reader is far behind; another host has it when it has said so, which a pulled cable can delay.
+    /// A process that has a message need not have read it.
+    ///
+    /// ```
+    /// use mizzen::Deck;
+    ///
+    /// # fn main() -> mizzen::Result<()> {
+    /// let deck = Deck::join()?;
+    /// let inbox = deck.mailbox()?;
+    /// inbox.address().send(&7u64)?;
+    /// deck.flush()?; // whatever comes now, the message is where it should be
+    /// assert_eq!(inbox.receive::<u64>()?, 7);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`FlushError::PeerGone`](crate::FlushError::PeerGone) if a process is gone that did not take all; each is told once.
+    pub fn flush(&self) -> Result<()> {
+        Ok(self.process.flush(None)?)
+    }
+
+    /// As [`flush`](Self::flush), but waits for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](Self::flush), and [`FlushError::TimedOut`](crate::FlushError::TimedOut).
+    pub fn flush_timeout(&self, timeout: Duration) -> Result<()> {
+        Ok(self.process.flush(Some(timeout))?)
+    }
+
     /// A buffer of `count` zeroed values in this process's arena, to be moved into a message. Waits while receivers hold
     /// all of the arena.
     ///

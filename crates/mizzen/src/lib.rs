@@ -108,10 +108,11 @@ pub use mizzen_core::service::block_in_place;
 pub use mizzen_core::wait;
 pub use mizzen_core::{
     ArenaError, BindError, Borrowed, CounterRow, Departure, Descriptor, Error, ErrorScope,
-    FetchError, Filled, Gone, Incarnation, Incoming, JoinError, Later, Lent, LentBuffer, Mailbox,
-    MailboxError, MailboxRef, Message, Pending, PendingReceive, Plain, PlainBytes, PostError,
-    ProcessId, Rank, Ranks, ReachError, Receive, Received, Result, RetrieveError, Scope, Select,
-    Semaphore, Sender, ServiceError, Task, TaskError, Transferred, UnpackError, select, zerocopy,
+    FetchError, Filled, FlushError, Gone, Incarnation, Incoming, JoinError, Later, Lent,
+    LentBuffer, Mailbox, MailboxError, MailboxRef, Message, Pending, PendingReceive, Plain,
+    PlainBytes, PostError, ProcessId, Rank, Ranks, ReachError, Receive, Received, Result,
+    RetrieveError, Scope, Select, Semaphore, Sender, ServiceError, Task, TaskError, Transferred,
+    UnpackError, select, zerocopy,
 };
 pub use pool::{Outcome, Pool, PoolError, Progress, Report};
 pub use rpc::{Call, CallError, Client, RawClient, Reply, Request, Service, is_cancelled};

@@ -38,7 +38,8 @@ impl OfiDriver {
                 Some((Ok(true), peer, dialled)) => {
                     self.greeting.swap_remove(index);
                     self.asked.remove(&peer);
-                    self.reports.push_back(Event::Connected { peer, dialled }.into());
+                    self.reports
+                        .push_back(Event::Connected { peer, dialled }.into());
                     did = true;
                     continue;
                 }

@@ -265,10 +265,6 @@ impl Bodies {
         !self.asked.is_empty()
     }
 
-    pub(super) fn is_receiving(&self) -> bool {
-        !self.receiving.is_empty() || self.pushed.is_receiving()
-    }
-
     /// Whether a thread waits for the body of an offer and the driver has no place for it yet.
     pub(super) fn is_wanted(&self, offer: OfferId) -> bool {
         self.wanted.iter().any(|wanted| wanted.offer == offer)

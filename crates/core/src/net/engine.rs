@@ -46,6 +46,8 @@ pub(crate) struct Engine {
     /// Whether somebody says which processes died; if not, a lost connection is a lost peer.
     pub(super) has_launcher: AtomicBool,
     pub(super) alarm: Alarm,
+    /// Peers that are gone and did not take all, with how many messages.
+    pub(super) untaken: Mutex<Vec<(Gone, u64)>>,
     /// A link came or went, or a connect failed.
     pub(super) met: Condvar,
     wake: OwnedFd,
@@ -148,6 +150,7 @@ impl Engine {
             ended: Mutex::default(),
             has_launcher: AtomicBool::new(false),
             alarm: Alarm::default(),
+            untaken: Mutex::default(),
             met: Condvar::new(),
             wake: ours,
             stop: AtomicBool::new(false),
@@ -239,6 +242,9 @@ impl Engine {
             }
             let guard = lock(&self.failures);
             let _ = self.met.wait_timeout(guard, Duration::from_millis(2));
+        }
+        for link in self.all_links() {
+            self.cut(&link, Departure::ConnectionLost);
         }
     }
 
@@ -351,7 +357,7 @@ impl Engine {
     }
 
     /// Waits for the port, and lets `run` use it.
-    fn with_port<T>(&self, run: impl FnOnce(&mut Port) -> T) -> T {
+    pub(super) fn with_port<T>(&self, run: impl FnOnce(&mut Port) -> T) -> T {
         // Taken before the port and dropped after it: it may be the last reference, and a process that goes leaves.
         let process = self.process.upgrade();
         let mut port = self.handover.take();
@@ -379,6 +385,7 @@ impl Engine {
         self.do_later(port, process);
         if self.alarm.is_due() {
             self.handle_timers(&mut port.later);
+            self.do_later(port, process);
         }
         self.serve_marked(port, process);
         if port.later.must_look() {
@@ -393,20 +400,26 @@ impl Engine {
     fn handle_timers(&self, later: &mut Later) {
         let now = now();
         while let Some(peer) = later.timers.pop_due(now) {
-            if let Some(link) = self.link(peer) {
-                let mut session = link.session();
-                session.armed = None;
-                session.session.handle_timeout(now);
-                drop(session);
-                self.mark(&link);
+            let Some(link) = self.link(peer) else {
+                continue;
+            };
+            let mut session = link.session();
+            session.armed = None;
+            if session.is_given_up(now) {
+                later
+                    .end
+                    .push((Arc::clone(&link), Departure::ConnectionLost));
+                continue;
             }
+            session.session.handle_timeout(now);
+            self.mark(&link);
         }
         let _ = self.alarm.set(later.timers.next());
     }
 
     /// Has a session looked at in time.
     pub(super) fn arm(&self, later: &mut Later, link: &NetLink, session: &mut NetSession) {
-        let Some(at) = session.session.next_timeout() else {
+        let Some(at) = session.next_timeout() else {
             return;
         };
         if session.armed.is_some_and(|armed| armed <= at) {
@@ -512,7 +525,7 @@ impl Engine {
         });
     }
 
-    fn all_links(&self) -> Vec<Arc<NetLink>> {
+    pub(super) fn all_links(&self) -> Vec<Arc<NetLink>> {
         let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
         links.values().cloned().collect()
     }

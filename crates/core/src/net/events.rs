@@ -101,9 +101,7 @@ impl Engine {
             // It ends by our own decision.
             None if is_condemned => return,
             None if has_left => Gone::new(link.peer, Departure::Left),
-            None if !self.has_launcher(process) => {
-                Gone::new(link.peer, Departure::ConnectionLost)
-            }
+            None if !self.has_launcher(process) => Gone::new(link.peer, Departure::ConnectionLost),
             None => return self.mark(link),
         };
         self.end(process, link, gone);
@@ -142,6 +140,7 @@ impl Engine {
         let received_through = link.session().session.received_through();
         if let Some((gone, posted_to)) = link.end(gone) {
             lock(&self.ended).insert(link.peer, received_through);
+            self.note_untaken(gone, link.lock().untaken);
             if let Some(process) = process {
                 process.link_ended(gone, posted_to.into_iter().collect());
             }

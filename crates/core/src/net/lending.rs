@@ -431,9 +431,7 @@ impl State {
             return false;
         }
         self.announced.remove(&offer);
-        self.bodies
-            .pushed
-            .keep(links, peer, link, way, offer, true)
+        self.bodies.pushed.keep(links, peer, link, way, offer, true)
     }
 
     /// Whether a body has not been given a place yet.

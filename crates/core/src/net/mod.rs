@@ -14,6 +14,7 @@
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
 //! | `session` | what is kept for a peer until it has it, and the connection at present |
 //! | `carrying` | giving the driver what link and session have for it |
+//! | `flushing` | how far a peer is with what was sent to it, and what it never took |
 //! | `timers` | when a session is looked at although nothing comes |
 //! | `cut` | a message as head and body |
 //! | `post` | posting to a peer |
@@ -49,6 +50,7 @@ mod carrying;
 mod cut;
 mod engine;
 mod events;
+mod flushing;
 mod id;
 mod lending;
 mod link;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::engine::Engine;
+use super::flushing::Mark;
 use super::link::{Control, NetLink};
 use crate::counters::{Counted, Rows};
 use crate::error::{Departure, Gone, ReachError};
@@ -183,6 +184,17 @@ impl Networks {
     /// Leaves all of them.
     pub(crate) fn leave(&self, process: &dyn Control, how: Departure) {
         self.engines().for_each(|engine| engine.leave(process, how));
+    }
+
+    /// What is queued for each peer now.
+    pub(crate) fn begin_flush(&self) -> Vec<Mark> {
+        self.engines().flat_map(Engine::begin_flush).collect()
+    }
+
+    /// A peer that is gone and did not take all, with how many messages; each is told once.
+    pub(crate) fn take_untaken(&self) -> Option<(Gone, u64)> {
+        self.engines()
+            .find_map(|engine| lock(&engine.untaken).pop())
     }
 
     /// A process is gone, says who may say so.

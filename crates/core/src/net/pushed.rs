@@ -100,10 +100,6 @@ impl Pushed {
         self.announced.remove(&offer)
     }
 
-    pub(super) fn is_receiving(&self) -> bool {
-        !self.receiving.is_empty()
-    }
-
     /// Whether somebody must see to bodies that nobody wants.
     pub(super) fn has_unwanted(&self) -> bool {
         !self.unwanted.is_empty()

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
 
 use mizzen_driver::{Locator, Part, PartMut};
 use mizzen_proto::id::BodyId;
@@ -46,6 +47,8 @@ pub(super) struct NetSession {
     pub(super) is_full: bool,
     /// When somebody looks at the session again without being asked.
     pub(super) armed: Option<Time>,
+    /// Since when there is no connection.
+    lost_at: Option<Time>,
 }
 
 /// A body of ours.
@@ -65,6 +68,9 @@ struct Place {
     /// The first byte that the present connection brings.
     from: u64,
 }
+
+/// How long a peer may be away before it is given up, as long as nobody decides that for all: the time to a verdict.
+const AWAY_MAX: Duration = Duration::from_secs(12);
 
 /// How many kept frames there may be room for while there is none.
 const FEW: usize = 16;
@@ -92,6 +98,7 @@ impl NetSession {
             held: None,
             is_full: false,
             armed: None,
+            lost_at: None,
         }
     }
 
@@ -102,6 +109,7 @@ impl NetSession {
         self.connections += 1;
         let connection = ConnectionId(self.connections);
         self.connection = Some((connection, !dialled));
+        self.lost_at = None;
         if !dialled {
             return;
         }
@@ -128,6 +136,7 @@ impl NetSession {
         self.held = None;
         if let Some((connection, _)) = self.connection.take() {
             self.session.handle_lost(connection, now);
+            self.lost_at = Some(now);
         }
         for place in self.receiving.values_mut() {
             place.is_given = false;
@@ -160,6 +169,20 @@ impl NetSession {
             }
             _ => None,
         }
+    }
+
+    /// Whether the peer was away for longer than anybody waits.
+    pub(super) fn is_given_up(&self, now: Time) -> bool {
+        self.lost_at.is_some_and(|at| at + AWAY_MAX <= now)
+    }
+
+    /// When somebody must look, if nothing comes before.
+    pub(super) fn next_timeout(&self) -> Option<Time> {
+        let given_up = self.lost_at.map(|at| at + AWAY_MAX);
+        [self.session.next_timeout(), given_up]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Where to dial.
@@ -321,6 +344,11 @@ impl NetSession {
         Some(rest.filter(|part| !part.is_empty()).collect())
     }
 
+    #[cfg(test)]
+    pub(super) fn is_receiving(&self) -> bool {
+        !self.receiving.is_empty()
+    }
+
     /// A body has no place any more.
     pub(super) fn end_receiving(&mut self, body: BodyId) {
         self.receiving.remove(&body);
@@ -335,13 +363,26 @@ impl NetSession {
         self.session.handle_body_progress(body, in_place)
     }
 
+    /// The last number that the peer has acknowledged.
+    #[cfg(test)]
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.first - 1
+    }
+
+    /// How many messages the peer has not acknowledged.
+    pub(super) fn messages(&self) -> u64 {
+        let kept = self.kept.iter();
+        kept.filter(|frame| is_message(frame)).count() as u64
+    }
+
     /// The session is over, and the driver done with it: returns how many messages the peer has not acknowledged.
     pub(super) fn end(&mut self) -> u64 {
         self.session.handle_verdict();
         (self.connection, self.attempt, self.held) = (None, None, None);
         self.sending.clear();
         self.receiving.clear();
-        let kept = core::mem::take(&mut self.kept);
-        kept.iter().filter(|frame| is_message(frame)).count() as u64
+        let messages = self.messages();
+        self.kept = VecDeque::new();
+        messages
     }
 }

@@ -12,6 +12,7 @@ use crate::peers::Path;
 use crate::progress::Progress;
 use crate::testing::{Deck, local_over_tcp};
 use crate::{Mailbox, Message, Result};
+use mizzen_proto::session::Stamp;
 
 fn inbox_of(deck: &Deck) -> Result<Mailbox> {
     let inbox = deck.mailbox()?;
@@ -53,7 +54,7 @@ fn a_link_cut_while_a_body_is_under_way_fails_its_reader_and_its_poster() {
             let link = link_to(&deck, 1);
             let outcome = std::thread::scope(|threads| {
                 let finish = threads.spawn(|| incoming.finish());
-                while !link.lock().bodies.is_receiving() {
+                while !link.session().is_receiving() {
                     std::thread::yield_now();
                 }
                 engine.cut(&link, Departure::ConnectionLost);
@@ -187,9 +188,16 @@ fn flood_of(flooder: impl Fn(u64) -> Vec<u8> + Sync) {
                 break;
             }
             let Port { later, .. } = &mut *port;
+            let stamp = {
+                let session = link.session();
+                Stamp {
+                    number: session.session.received_through() + 1,
+                    received_through: session.acknowledged(),
+                }
+            };
             let event = mizzen_driver::Event::Frame {
                 peer: driver_id(link.peer),
-                bytes: &flooder(number),
+                bytes: &[&stamp.to_bytes()[..], &flooder(number)].concat(),
             };
             engine.handle(Some(&**deck.process), later, event);
             engine.serve_marked(&mut port, Some(&**deck.process));
