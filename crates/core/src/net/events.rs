@@ -387,7 +387,7 @@ impl Engine {
 
     /// The driver is done with a body. It has ended when the peer has it.
     fn body_sent(&self, link: &Arc<NetLink>, body: BodyId) {
-        if link.session().handle_sent(body) {
+        if link.session().handle_sent(body, true) {
             link.end_taken(body);
             self.mark(link);
         }
@@ -431,7 +431,7 @@ impl Engine {
         let mut session = link.session();
         match way {
             Way::Sending => {
-                if session.handle_sent(body) {
+                if session.handle_sent(body, false) {
                     link.end_taken(body);
                 }
             }

@@ -301,7 +301,8 @@ impl NetLink {
     /// The link is over, and the driver done with all memory lent for it. The mailboxes to tell; `None` if it was over
     /// before.
     pub(super) fn end(&self, gone: Gone) -> Option<(Gone, BTreeSet<MailboxId>)> {
-        let untaken = self.session().end();
+        let (untaken, sent) = self.session().end();
+        sent.into_iter().for_each(|body| self.end_taken(body));
         let mut state = self.lock();
         state.link.take()?.handle_lost();
         state.untaken += untaken;

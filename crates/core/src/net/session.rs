@@ -56,6 +56,8 @@ struct Sending {
     parts: Vec<Part>,
     /// Whether the driver reads it.
     is_given: bool,
+    /// Whether the network had all of it once.
+    was_sent: bool,
     /// Whether the peer says that it has it. It is believed when the driver is done with it, too.
     is_taken: bool,
 }
@@ -238,13 +240,13 @@ impl NetSession {
     ) -> Result<(), TooManyBodies> {
         let len = parts.iter().map(|part| part.len() as u64).sum();
         self.session.send_body(body, len, push, now)?;
-        let (is_given, is_taken) = (false, false);
         self.sending.insert(
             body,
             Sending {
                 parts,
-                is_given,
-                is_taken,
+                is_given: false,
+                was_sent: false,
+                is_taken: false,
             },
         );
         Ok(())
@@ -269,12 +271,13 @@ impl NetSession {
         }
     }
 
-    /// The driver is done with a body. Whether it has ended.
-    pub(super) fn handle_sent(&mut self, body: BodyId) -> bool {
+    /// The driver is done with a body; `was_sent` if the network has all of it. Whether it has ended.
+    pub(super) fn handle_sent(&mut self, body: BodyId, was_sent: bool) -> bool {
         let Some(sending) = self.sending.get_mut(&body) else {
             return false;
         };
         sending.is_given = false;
+        sending.was_sent |= was_sent;
         let is_taken = sending.is_taken;
         if is_taken {
             self.sending.remove(&body);
@@ -375,14 +378,17 @@ impl NetSession {
         kept.filter(|frame| is_message(frame)).count() as u64
     }
 
-    /// The session is over, and the driver done with it: returns how many messages the peer has not acknowledged.
-    pub(super) fn end(&mut self) -> u64 {
+    /// The session is over, and the driver done with it: returns how many messages the peer has not acknowledged, and the bodies
+    /// that the network had all of. Those were posted, whether or not the peer lived to take them.
+    pub(super) fn end(&mut self) -> (u64, Vec<BodyId>) {
         self.session.handle_verdict();
         (self.connection, self.attempt, self.held) = (None, None, None);
-        self.sending.clear();
+        let sending = core::mem::take(&mut self.sending).into_iter();
+        let sent = sending.filter(|(_, body)| body.was_sent);
+        let sent = sent.map(|(body, _)| body).collect();
         self.receiving.clear();
         let messages = self.messages();
         self.kept = VecDeque::new();
-        messages
+        (messages, sent)
     }
 }
