@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use mizzen_proto::boot::{
     Death, FromAgent, FromProcess, MAX_ERROR, Start, ToAgent, ToProcess, VERSION,
 };
+use mizzen_proto::broker::{Action, Broker, Departure};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use crate::broker::{Ask, Broker};
-use crate::children::{Children, Ended, Source};
+use crate::children::{Children, Ended, NoIntroduction, Source};
 use crate::events::EVENTS;
 use crate::link::{INPUT, Link};
 use crate::output::Outlet;
@@ -83,18 +83,21 @@ impl Agent {
     /// Starts all processes, or none.
     fn start(mut link: Link, start: Start, stdin: Stdin) -> Result<Self, (Link, anyhow::Error)> {
         let ranks = start.ranks.clone();
-        let broker = Broker::new(start.size, start.on_death);
+        let mut broker = Broker::new(start.size, start.on_death, &ranks);
         let mut children = match Children::new(start, stdin) {
             Ok(children) => children,
             Err(error) => return Err((link, error)),
         };
         for rank in ranks {
             match children.start(rank, 0) {
-                Ok(pid) => link.send(&FromAgent::Started {
-                    rank,
-                    incarnation: 0,
-                    pid,
-                }),
+                Ok(pid) => {
+                    broker.handle_started(rank);
+                    link.send(&FromAgent::Started {
+                        rank,
+                        incarnation: 0,
+                        pid,
+                    });
+                }
                 Err(error) => {
                     children.kill();
                     return Err((link, error));
@@ -163,7 +166,8 @@ impl Agent {
             for source in ready.drain(..) {
                 self.handle_source(source);
             }
-            self.broker.introduce_later(&mut self.children);
+            self.broker.retry();
+            self.introduce();
             self.enforce();
         }
     }
@@ -199,7 +203,10 @@ impl Agent {
             Phase::Ending(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
             Phase::Serving | Phase::Killed => None,
         };
-        let others = [self.children.next_look(), self.broker.next_try()];
+        let others = [
+            self.children.next_look(),
+            self.broker.wants_retry().then_some(NEXT_TRY),
+        ];
         others.into_iter().chain([end]).flatten().min()
     }
 
@@ -244,12 +251,10 @@ impl Agent {
                 incarnation,
                 locator,
             } => {
-                self.broker
-                    .handle_located(rank, incarnation, &locator, &mut self.children);
+                self.broker.handle_located(rank, incarnation, &locator);
             }
             ToAgent::Unreachable { rank, reason } => {
-                self.broker
-                    .handle_unreachable(rank, reason, &mut self.children);
+                self.broker.handle_unreachable(rank, reason);
             }
             ToAgent::Died {
                 rank,
@@ -276,7 +281,7 @@ impl Agent {
                 if self.phase == Phase::Serving {
                     self.children.end(libc::SIGTERM);
                     self.phase = Phase::Ending(Instant::now() + GRACE);
-                    self.broker.give_up(&mut self.children);
+                    self.broker.give_up();
                 }
             }
         }
@@ -293,7 +298,7 @@ impl Agent {
                     incarnation,
                     pid,
                 });
-                self.broker.handle_started(rank, &mut self.children);
+                self.broker.handle_started(rank);
             }
             Err(error) => self.link.send(&FromAgent::Error {
                 text: sentence(&error),
@@ -341,7 +346,11 @@ impl Agent {
             incarnation,
             how,
         });
-        self.broker.handle_exit(rank, &mut self.children);
+        let how = match how {
+            Death::Exit(0) => Departure::Left,
+            _ => Departure::Died,
+        };
+        self.broker.handle_exit(rank, how);
     }
 
     fn handle_packets(&mut self, rank: u32) {
@@ -364,7 +373,7 @@ impl Agent {
                 FromProcess::Leaving => {
                     self.children.set_left(rank);
                     self.link.send(&FromAgent::Left { rank, incarnation });
-                    self.broker.handle_exit(rank, &mut self.children);
+                    self.broker.handle_exit(rank, Departure::Left);
                 }
                 // It may be lost if the launcher does not read: there is no other bound to it.
                 FromProcess::Waiting { text } => {
@@ -393,10 +402,25 @@ impl Agent {
                     }
                 }
                 FromProcess::Reach { rank: target } => {
-                    if self.broker.handle_reach(rank, target, &mut self.children) == Ask::Launcher {
-                        self.link.send(&FromAgent::Locate { rank: target });
-                    }
+                    self.broker.handle_reach(rank, target);
                 }
+            }
+        }
+    }
+
+    /// Does what the broker wants.
+    fn introduce(&mut self) {
+        while let Some(action) = self.broker.poll_action() {
+            match action {
+                Action::Introduce { rank, target } => match self.children.connect(rank, target) {
+                    Ok(()) => {}
+                    Err(NoIntroduction::NoDescriptor) => {
+                        self.broker.handle_no_descriptor(rank, target);
+                    }
+                    Err(NoIntroduction::Gone) => self.broker.handle_gone(rank, target),
+                },
+                Action::Post { rank, packet } => self.children.post(rank, &packet, vec![]),
+                Action::Locate { rank } => self.link.send(&FromAgent::Locate { rank }),
             }
         }
     }
@@ -420,6 +444,9 @@ const PACKETS: usize = 64;
 
 /// Frames that wait for the launcher before hints are lost.
 const HIGH_WATER: usize = 4 << 20;
+
+/// How soon an introduction is tried again for which there was no descriptor left.
+const NEXT_TRY: Duration = Duration::from_millis(2);
 
 /// How long processes have between being asked to end and being killed.
 const GRACE: Duration = Duration::from_secs(2);

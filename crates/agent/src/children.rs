@@ -94,15 +94,6 @@ pub(crate) enum Source {
     Pipe(u32, Stream),
 }
 
-/// What became of a rank, as far as this host knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChildState {
-    Running,
-    Dead,
-    Left,
-    Elsewhere,
-}
-
 /// Why two processes were not introduced to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoIntroduction {
@@ -442,18 +433,6 @@ impl Children {
 
     pub(crate) fn running(&self) -> usize {
         self.running
-    }
-
-    pub(crate) fn state(&self, rank: u32) -> ChildState {
-        let Some(index) = self.index(rank) else {
-            return ChildState::Elsewhere;
-        };
-        match &self.slots[index] {
-            Slot::Running(process) if process.left => ChildState::Left,
-            Slot::Running(_) => ChildState::Running,
-            Slot::Dead => ChildState::Dead,
-            Slot::Left => ChildState::Left,
-        }
     }
 
     pub(crate) fn incarnation(&mut self, rank: u32) -> Option<u32> {

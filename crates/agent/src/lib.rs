@@ -37,13 +37,12 @@
 //! | --- | --- |
 //! | `agent.rs`, `link.rs` | the agent: its loop, and its link to the launcher |
 //! | `children.rs`, `spawn.rs`, `output.rs` | the processes: starting them, what they write, their ends |
-//! | `broker.rs`, `certifier.rs` | their introductions, their certificates |
+//! | `certifier.rs` | their certificates; who introduces them is `mizzen_proto::broker` |
 //! | `guard.rs` | what ends the processes when even the agent is killed |
 //! | `stream.rs` | frames over the byte stream between launcher and agent |
 //! | `signals.rs`, `memory.rs`, `events.rs` | signals as input, hiding memory, waiting |
 
 mod agent;
-mod broker;
 mod certifier;
 mod children;
 mod events;

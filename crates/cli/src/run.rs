@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use mizzen_agent::{Other, Signals};
 use mizzen_proto::boot::{FromAgent, OUTPUT_ROOM, Progress, Stream, ToAgent, VERSION};
+use mizzen_proto::time::Time;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use tracing::debug;
@@ -61,6 +62,7 @@ struct Launcher {
     draw_at: Option<Instant>,
     deadline: Option<Instant>,
     interrupts: u32,
+    began: Instant,
 }
 
 /// What poll watches.
@@ -120,6 +122,7 @@ impl Launcher {
             draw_at: None,
             deadline,
             interrupts: 0,
+            began: Instant::now(),
         })
     }
 
@@ -350,9 +353,7 @@ impl Launcher {
                 self.job.handle_ask_last(rank, incarnation);
                 vec![]
             }
-            FromAgent::Waiting { rank, text } => {
-                self.job.handle_waiting(rank, &text, Instant::now())
-            }
+            FromAgent::Waiting { rank, text } => self.job.handle_waiting(rank, &text, self.now()),
             FromAgent::Path { rank, text } => self.job.handle_path(rank, &text),
             FromAgent::Progress { rank, progress } => {
                 if rank < self.job.size() {
@@ -542,6 +543,11 @@ impl Launcher {
         };
         let fits = frame.encode(queue);
         debug_assert!(fits.is_ok(), "locators were limited when they came in");
+    }
+
+    /// The time, as machines count it.
+    fn now(&self) -> Time {
+        Time::default() + self.began.elapsed()
     }
 
     fn is_local(&self) -> bool {

@@ -11,9 +11,10 @@
 mod rank;
 mod words;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mizzen_proto::boot::{Death, OnDeath, ToAgent, Unreachable};
+use mizzen_proto::time::Time;
 
 use crate::signals;
 use rank::{Rank, deal};
@@ -178,7 +179,7 @@ impl Job {
     /// A process says that it waits for long; `text` is a predicate without a full stop.
     ///
     /// If it alone waits, that others have ended may be the reason.
-    pub(crate) fn handle_waiting(&mut self, rank: u32, text: &str, now: Instant) -> Vec<Action> {
+    pub(crate) fn handle_waiting(&mut self, rank: u32, text: &str, now: Time) -> Vec<Action> {
         let Some(state) = self.ranks.get_mut(rank as usize) else {
             return vec![];
         };
@@ -189,7 +190,7 @@ impl Job {
         if !std::mem::replace(&mut state.hinting, true) {
             self.hinting += 1;
         }
-        let too_soon = |last| now.saturating_duration_since(last) < HINT_INTERVAL;
+        let too_soon = |last| now.since(last) < HINT_INTERVAL;
         if state.hinted.is_some_and(too_soon) {
             return vec![];
         }

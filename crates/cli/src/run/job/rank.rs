@@ -1,9 +1,9 @@
 //! One process of the job, and the host it belongs to.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use mizzen_proto::boot::{Death, Unreachable};
+use mizzen_proto::time::Time;
 
 #[derive(Debug)]
 pub(super) struct Rank {
@@ -16,7 +16,7 @@ pub(super) struct Rank {
     /// Whether it has said, in this life, that it waits.
     pub(super) hinting: bool,
     /// When its last hint was printed, in whichever life.
-    pub(super) hinted: Option<Instant>,
+    pub(super) hinted: Option<Time>,
     /// Whether it wants to know, in this life, when it is the last one, and was not told.
     pub(super) asks_last: bool,
     /// Hosts whose processes want to reach it.

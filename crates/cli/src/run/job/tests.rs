@@ -200,7 +200,7 @@ fn says(sentence: &str) -> Vec<Action> {
 #[test]
 fn who_waits_while_others_end_is_told_how_many() {
     let mut job = job(OnDeath::Stop);
-    let mut now = Instant::now();
+    let mut now = Time(1);
     let expected = [
         "rank 0 on h1 has waited.",
         "rank 0 on h1 has waited; 1 of the other 3 processes has ended.",
@@ -210,7 +210,7 @@ fn who_waits_while_others_end_is_told_how_many() {
     for (ended, sentence) in (1..).zip(expected) {
         assert_eq!(job.handle_waiting(0, "has waited", now), says(sentence));
         job.handle_exited(ended, 0, Death::Exit(0));
-        now += HINT_INTERVAL;
+        now = now + HINT_INTERVAL;
     }
     assert_eq!(words::have_ended(1, 1), "; the other process has ended");
 }
@@ -218,7 +218,7 @@ fn who_waits_while_others_end_is_told_how_many() {
 #[test]
 fn several_who_wait_are_not_told_who_ended() {
     let mut job = job(OnDeath::Stop);
-    let now = Instant::now();
+    let now = Time(1);
     job.handle_exited(3, 0, Death::Exit(0));
     job.handle_waiting(1, "waits", now);
     assert_eq!(
@@ -235,8 +235,8 @@ fn several_who_wait_are_not_told_who_ended() {
 #[test]
 fn hints_of_a_rank_are_apart_even_if_it_is_started_again() {
     let mut job = job(OnDeath::Restart);
-    let now = Instant::now();
-    let soon = now + HINT_INTERVAL - Duration::from_millis(1);
+    let now = Time(1);
+    let soon = now + (HINT_INTERVAL - Duration::from_millis(1));
     assert_eq!(job.handle_waiting(2, "waits", now).len(), 1);
     assert_eq!(job.handle_waiting(3, "waits", now).len(), 1);
     assert_eq!(job.handle_waiting(2, "waits", soon), []);
@@ -249,7 +249,7 @@ fn hints_of_a_rank_are_apart_even_if_it_is_started_again() {
 #[test]
 fn a_hint_is_one_line_without_control_characters() {
     let mut job = job(OnDeath::Stop);
-    let now = Instant::now();
+    let now = Time(1);
     assert_eq!(
         job.handle_waiting(0, "waits\nfor \x1b[31m\u{9b}.\r\n", now),
         says("rank 0 on h1 waits for  [31m.")
@@ -260,7 +260,7 @@ fn a_hint_is_one_line_without_control_characters() {
 #[test]
 fn hints_of_nobody_and_of_those_who_end_are_not_told() {
     let mut job = job(OnDeath::Stop);
-    let now = Instant::now();
+    let now = Time(1);
     assert_eq!(job.handle_waiting(4, "waits", now), []);
     job.handle_exited(1, 0, Death::Exit(0));
     assert_eq!(job.handle_waiting(1, "waits", now), []);
