@@ -252,9 +252,11 @@ impl Agent {
                 locator,
             } => {
                 self.broker.handle_located(rank, incarnation, &locator);
+                self.introduce();
             }
             ToAgent::Unreachable { rank, reason } => {
                 self.broker.handle_unreachable(rank, reason);
+                self.introduce();
             }
             ToAgent::Died {
                 rank,
@@ -282,6 +284,7 @@ impl Agent {
                     self.children.end(libc::SIGTERM);
                     self.phase = Phase::Ending(Instant::now() + GRACE);
                     self.broker.give_up();
+                    self.introduce();
                 }
             }
         }
@@ -299,6 +302,7 @@ impl Agent {
                     pid,
                 });
                 self.broker.handle_started(rank);
+                self.introduce();
             }
             Err(error) => self.link.send(&FromAgent::Error {
                 text: sentence(&error),
@@ -351,6 +355,7 @@ impl Agent {
             _ => Departure::Died,
         };
         self.broker.handle_exit(rank, how);
+        self.introduce();
     }
 
     fn handle_packets(&mut self, rank: u32) {
@@ -374,6 +379,7 @@ impl Agent {
                     self.children.set_left(rank);
                     self.link.send(&FromAgent::Left { rank, incarnation });
                     self.broker.handle_exit(rank, Departure::Left);
+                    self.introduce();
                 }
                 // It may be lost if the launcher does not read: there is no other bound to it.
                 FromProcess::Waiting { text } => {
@@ -403,12 +409,13 @@ impl Agent {
                 }
                 FromProcess::Reach { rank: target } => {
                     self.broker.handle_reach(rank, target);
+                    self.introduce();
                 }
             }
         }
     }
 
-    /// Does what the broker wants.
+    /// Does what the broker wants: at once, while what it knows of the processes holds.
     fn introduce(&mut self) {
         while let Some(action) = self.broker.poll_action() {
             match action {
