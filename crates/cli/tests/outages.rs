@@ -124,6 +124,22 @@ fn a_host_that_is_cut_off_for_two_seconds_is_nobody_s_death() {
 }
 
 #[test]
+fn a_host_that_only_the_first_cannot_reach_lives_by_way_of_others() {
+    let Some(cluster) = Cluster::new(3) else {
+        return;
+    };
+    let hosts = cluster.hosts();
+    let mut command = common::mizzen(["-n", "3", "--pace", "fast", "--hosts", &hosts]);
+    command.args(["--remote-shell", "ip netns exec {host}", "sh", "-c"]);
+    command.arg("echo ready; sleep 9");
+    let job = Running::start(command);
+    job.lines(3, "ready");
+    cluster.block(2, 0);
+    // By its silence it would be lost after 4.5 s.
+    assert_eq!(job.end(), (Some(0), String::new()));
+}
+
+#[test]
 fn a_job_whose_hosts_do_not_reach_each_other_is_not_started() {
     let Some(cluster) = Cluster::new(2) else {
         return;

@@ -314,6 +314,19 @@ impl Cluster {
         assert!(ip(&args));
     }
 
+    /// Lets a host send nothing to another from now on.
+    pub fn block(&self, host: usize, other: usize) {
+        let to = format!("10.78.0.{}/32", other + 1);
+        assert!(ip(&[
+            "-n",
+            &self.names[host],
+            "route",
+            "add",
+            "blackhole",
+            &to
+        ]));
+    }
+
     /// All processes of a host.
     pub fn processes(&self, host: usize) -> Vec<u32> {
         let mut command = Command::new("ip");
