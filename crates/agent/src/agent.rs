@@ -170,8 +170,11 @@ impl Agent {
     fn is_done(&self) -> bool {
         let is_over = match self.phase {
             Phase::Serving => self.control.is_finished(),
-            // Nobody waits for who never joined.
-            Phase::Ending(_) => self.control.is_finished() || !self.control.has_joined(),
+            // Nobody waits for who never joined, or cannot be heard.
+            Phase::Ending(_) => {
+                let is_alone = !self.control.has_joined() || self.control.is_cut_off();
+                self.control.is_finished() || is_alone
+            }
             Phase::Killed(until) => self.control.is_finished() || until <= Instant::now(),
         };
         is_over && self.children.running() == 0 && self.outlet.is_empty()

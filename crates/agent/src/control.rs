@@ -232,6 +232,12 @@ impl Control {
         state.map_or(0, |state| state.life.0)
     }
 
+    /// Whether the root does not hear what is said now.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        let linked = self.net.as_ref().is_some_and(|net| net.is_linked(ROOT));
+        self.root.is_none() && !linked
+    }
+
     /// Whether nobody needs this agent any more.
     pub(crate) fn is_finished(&self) -> bool {
         let others = self.root.as_ref().is_some_and(|root| {

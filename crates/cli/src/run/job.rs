@@ -369,7 +369,7 @@ impl Job {
         let joined = self.hosts[host].joined;
         self.hosts[host].closed = Some(why);
         if host == ROOT || !joined {
-            return self.handle_host_lost(host, HostEnd::Silent);
+            return self.handle_host_lost(host, HostEnd::Refused);
         }
         vec![]
     }
@@ -378,7 +378,7 @@ impl Job {
     pub(crate) fn handle_root_silent(&mut self) -> Vec<Action> {
         let clause = words::silent_for(self.pace.lease);
         self.hosts[ROOT].closed.get_or_insert(clause);
-        self.handle_host_lost(ROOT, HostEnd::Silent)
+        self.handle_host_lost(ROOT, HostEnd::Refused)
     }
 
     /// An agent ended its processes by itself; `text` is a predicate.
@@ -446,9 +446,10 @@ impl Job {
     fn words_of_loss(&self, host: usize, how: HostEnd) -> String {
         let Host { name, closed, .. } = &self.hosts[host];
         let why = match (closed, how) {
+            // That its agent then ended is a consequence.
+            (_, HostEnd::Silent) => words::silent_for(self.pace.verdict()),
             (Some(closed), _) => closed.clone(),
-            (None, HostEnd::Refused) => "its agent has ended".to_owned(),
-            (None, _) => words::silent_for(self.pace.verdict()),
+            (None, _) => "its agent has ended".to_owned(),
         };
         format!("host {name} was lost: {why}")
     }
