@@ -1,20 +1,24 @@
 //! The agent: starts the processes of one host, introduces them to each other, reports what they write and how they end.
 //!
-//! One loop, one thread, whatever the number of processes. It decides nothing about the job: the launcher does. Its life:
-//! `Hello`, wait for `Start`, start all processes or none, then serve until `Stop` and the end of the last process. If the
-//! launcher is gone, so is the job: everything is killed.
+//! One loop, one thread, whatever the number of processes. What becomes of the job is decided by the root, which is in the agent of
+//! the first host (`control.rs`). Its life: `Hello`, wait for `Start`, join the other agents, start all processes or none, then serve
+//! until the job ends and the last process has. If the launcher is gone, so is the job: everything is killed.
 
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use mizzen_proto::boot::{
     Death, FromAgent, FromProcess, MAX_ERROR, Start, ToAgent, ToProcess, VERSION,
 };
+use mizzen_proto::broker::{Action, Broker, Departure};
+use mizzen_proto::id::{Incarnation, ProcessId, Rank};
+use mizzen_proto::membership::{Change, Fence, Notice, Standing, Why};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use crate::broker::{Ask, Broker};
-use crate::children::{Children, Ended, Source};
+use crate::children::{Children, Ended, NoIntroduction, Source};
+use crate::control::{Command, Control};
 use crate::events::EVENTS;
 use crate::link::{INPUT, Link};
 use crate::output::Outlet;
@@ -47,7 +51,7 @@ pub fn serve(stream: FrameStream, stdin: Stdin) -> anyhow::Result<()> {
     let Some(start) = link.wait_for_start()? else {
         return Ok(());
     };
-    let mut agent = match Agent::start(link, *start, stdin) {
+    let mut agent = match Agent::new(link, *start, stdin) {
         Ok(agent) => agent,
         Err((mut link, error)) => {
             link.send(&FromAgent::Error {
@@ -64,10 +68,17 @@ struct Agent {
     link: Link,
     children: Children,
     broker: Broker,
+    control: Control,
     phase: Phase,
     outlet: Outlet,
     /// Whether the epoll of pipes is part of the loop: not while the launcher has no room.
     reading_pipes: bool,
+    /// Who wants to know when it is the last process.
+    asking_last: BTreeSet<ProcessId>,
+    /// Who was to be started when everything was to end. They have ended when the root says that all do.
+    unstarted: Vec<ProcessId>,
+    /// Why not all processes could be started for the first time: none is kept.
+    failure: Option<anyhow::Error>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,57 +86,34 @@ enum Phase {
     Serving,
     /// Asked nicely; killed at that time.
     Ending(Instant),
-    /// Killed.
-    Killed,
+    /// Killed; at that time the agent waits for nobody any more.
+    Killed(Instant),
 }
 
 impl Agent {
-    /// Starts all processes, or none.
-    fn start(mut link: Link, start: Start, stdin: Stdin) -> Result<Self, (Link, anyhow::Error)> {
-        let ranks = start.ranks.clone();
-        let broker = Broker::new(start.size, start.on_death);
-        let mut children = match Children::new(start, stdin) {
-            Ok(children) => children,
+    /// Prepares everything; no process is started yet.
+    fn new(link: Link, start: Start, stdin: Stdin) -> Result<Self, (Link, anyhow::Error)> {
+        let broker = Broker::new(start.size, start.on_death, &start.ranks);
+        let prepared = Children::new(start, stdin).and_then(|children| {
+            let control = Control::new(children.part(), children.place()?)?;
+            watch(&link, &children, &control)?;
+            Ok((children, control))
+        });
+        let (children, control) = match prepared {
+            Ok(prepared) => prepared,
             Err(error) => return Err((link, error)),
         };
-        for rank in ranks {
-            match children.start(rank, 0) {
-                Ok(pid) => link.send(&FromAgent::Started {
-                    rank,
-                    incarnation: 0,
-                    pid,
-                }),
-                Err(error) => {
-                    children.kill();
-                    return Err((link, error));
-                }
-            }
-        }
-        let watched = epoll::add(
-            &link.epoll,
-            children.sources(),
-            epoll::EventData::new_u64(SOURCES),
-            epoll::EventFlags::IN,
-        )
-        .and_then(|()| {
-            epoll::add(
-                &link.epoll,
-                children.pipes(),
-                epoll::EventData::new_u64(PIPES),
-                epoll::EventFlags::IN,
-            )
-        });
-        if let Err(error) = watched {
-            children.kill();
-            return Err((link, error.into()));
-        }
         Ok(Self {
             link,
             children,
             broker,
+            control,
             phase: Phase::Serving,
             outlet: Outlet::new(),
             reading_pipes: true,
+            asking_last: BTreeSet::new(),
+            unstarted: Vec::new(),
+            failure: None,
         })
     }
 
@@ -135,14 +123,22 @@ impl Agent {
         // Frames that came together with the first.
         self.handle_frames();
         loop {
+            self.obey();
+            if let Some(error) = self.failure.take() {
+                self.children.kill();
+                self.link.send(&FromAgent::Error {
+                    text: sentence(&error),
+                });
+                self.link.drain();
+                return Ok(());
+            }
             self.send_output();
             self.link.flush();
             if self.link.other == Other::Closed {
                 self.children.kill();
                 return Ok(());
             }
-            let written = self.outlet.is_empty();
-            if self.phase != Phase::Serving && self.children.running() == 0 && written {
+            if self.is_done() {
                 self.link.drain();
                 return Ok(());
             }
@@ -153,6 +149,7 @@ impl Agent {
                     INPUT => self.handle_launcher(),
                     SOURCES => self.children.poll_sources(&mut ready)?,
                     PIPES => self.children.poll_pipes(&mut ready)?,
+                    AGENTS => self.control.receive()?,
                     _ => {}
                 }
             }
@@ -163,8 +160,162 @@ impl Agent {
             for source in ready.drain(..) {
                 self.handle_source(source);
             }
-            self.broker.introduce_later(&mut self.children);
+            self.broker.retry();
+            self.introduce();
             self.enforce();
+        }
+    }
+
+    /// Whether all is over: processes, output, and what others need of this agent.
+    fn is_done(&self) -> bool {
+        let is_over = match self.phase {
+            Phase::Serving => self.control.is_finished(),
+            // Nobody waits for who never joined, or cannot be heard.
+            Phase::Ending(_) => {
+                let is_alone = !self.control.has_joined() || self.control.is_cut_off();
+                self.control.is_finished() || is_alone
+            }
+            Phase::Killed(until) => self.control.is_finished() || until <= Instant::now(),
+        };
+        is_over && self.children.running() == 0 && self.outlet.is_empty()
+    }
+
+    /// Does what the membership wants, until it wants nothing more.
+    fn obey(&mut self) {
+        loop {
+            self.control.tick();
+            let mut is_quiet = true;
+            while let Some(command) = self.control.poll_command() {
+                is_quiet = false;
+                match command {
+                    Command::Start(process, fence) => self.start(process, &fence),
+                    Command::Tell(notice) => self.tell(&notice),
+                    Command::End(why) => self.handle_end(why),
+                    // A launcher that does not read is not told that either.
+                    Command::Say(FromAgent::Pulse) if self.link.stream.backlog() > HIGH_WATER => {}
+                    Command::Say(frame) => self.link.send(&frame),
+                }
+            }
+            self.answer_last();
+            if is_quiet || self.failure.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn start(&mut self, process: ProcessId, fence: &Fence) {
+        if self.phase != Phase::Serving || self.failure.is_some() {
+            return self.unstarted.push(process);
+        }
+        let (rank, incarnation) = (process.rank.0, process.incarnation.0);
+        match self.children.start(rank, incarnation, fence) {
+            Ok(pid) => {
+                self.control.handle_started(process, pid);
+                self.broker.handle_started(rank);
+                self.introduce();
+            }
+            Err(error) if incarnation == 0 => self.failure = Some(error),
+            Err(error) => {
+                self.link.send(&FromAgent::Error {
+                    text: sentence(&error),
+                });
+                self.unstarted.push(process);
+                self.end(GRACE);
+            }
+        }
+    }
+
+    /// Tells the processes who died and who is started again, in the order of the log, then the epoch.
+    fn tell(&mut self, notice: &Notice) {
+        let ends = |change: &Change| matches!(change, Change::JobEnds(_));
+        // Who is being ended need not know of whom that is the fault.
+        let goes_on = !notice.changes.iter().any(ends);
+        for change in notice.changes.iter().filter(|_| goes_on) {
+            match *change {
+                Change::Ended { process, how } if how != Death::Exit(0) => {
+                    let (rank, incarnation) = (process.rank.0, process.incarnation.0);
+                    let packet = ToProcess::Died {
+                        rank,
+                        incarnation,
+                        how,
+                    };
+                    self.children.broadcast(rank, &packet);
+                }
+                Change::Restarted { process } => {
+                    let (rank, incarnation) = (process.rank.0, process.incarnation.0);
+                    let packet = ToProcess::Joined { rank, incarnation };
+                    self.children.broadcast(rank, &packet);
+                }
+                Change::Ended { .. } | Change::Left { .. } | Change::JobEnds(_) => {}
+            }
+        }
+        let epoch = notice.epoch.0;
+        self.children.tell_all(&ToProcess::Epoch { epoch });
+    }
+
+    /// Whoever asked, and is the only one that has not ended: nobody is started again.
+    fn answer_last(&mut self) {
+        let members = self.control.members();
+        if members.running() != 1 || members.ending().is_some() {
+            return;
+        }
+        let is_last = |process: &ProcessId| {
+            let state = members.state(process.rank);
+            state.is_some_and(|state| {
+                state.life == process.incarnation && !matches!(state.standing, Standing::Ended(_))
+            })
+        };
+        if let Some(last) = self.asking_last.iter().copied().find(is_last) {
+            self.asking_last.clear();
+            self.children.post(last.rank.0, &ToProcess::Last, vec![]);
+        }
+    }
+
+    /// The membership says that no process may run any more.
+    fn handle_end(&mut self, why: Why) {
+        let pace = self.control.pace();
+        let count = self.children.running();
+        let ended = match count {
+            1 => "its process".to_owned(),
+            count => format!("its {count} processes"),
+        };
+        let text = match why {
+            Why::JobEnds(_) => None,
+            Why::LeaseOver => Some(format!(
+                "has not heard the first host, which decides for the job, for {} s, and ended {ended}; check the network between \
+                 them, or be more patient (see --pace)",
+                pace.lease.as_secs_f64()
+            )),
+            Why::Pronounced(_) => Some(format!(
+                "was taken for lost because it was not heard for {} s, and ended {ended}; check its network and its load, or be more \
+                 patient (see --pace)",
+                pace.verdict().as_secs_f64()
+            )),
+            Why::Contradiction => Some(format!(
+                "cannot make sense of what the first host decided, and ended {ended}; all hosts must have the same mizzen"
+            )),
+        };
+        let grace = match text {
+            Some(text) => {
+                self.link.send(&FromAgent::Fenced { text });
+                // The root gives less time than a user does.
+                pace.kill / 2
+            }
+            None => GRACE,
+        };
+        self.end(grace);
+        for process in std::mem::take(&mut self.unstarted) {
+            self.control.handle_ended(process, KILLED);
+        }
+    }
+
+    /// Ends all processes: asks first.
+    fn end(&mut self, grace: Duration) {
+        if self.phase == Phase::Serving {
+            self.children.end(libc::SIGTERM);
+            self.phase = Phase::Ending(Instant::now() + grace);
+            self.broker.give_up();
+            self.introduce();
         }
     }
 
@@ -197,9 +348,14 @@ impl Agent {
     fn timeout(&self) -> Option<Duration> {
         let end = match self.phase {
             Phase::Ending(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
-            Phase::Serving | Phase::Killed => None,
+            Phase::Killed(until) => until.checked_duration_since(Instant::now()),
+            Phase::Serving => None,
         };
-        let others = [self.children.next_look(), self.broker.next_try()];
+        let others = [
+            self.control.timeout(),
+            self.children.next_look(),
+            self.broker.wants_retry().then_some(NEXT_TRY),
+        ];
         others.into_iter().chain([end]).flatten().min()
     }
 
@@ -209,7 +365,7 @@ impl Agent {
         };
         if Instant::now() >= deadline {
             self.children.end(libc::SIGKILL);
-            self.phase = Phase::Killed;
+            self.phase = Phase::Killed(Instant::now() + LINGER);
         }
     }
 
@@ -244,60 +400,20 @@ impl Agent {
                 incarnation,
                 locator,
             } => {
-                self.broker
-                    .handle_located(rank, incarnation, &locator, &mut self.children);
+                self.broker.handle_located(rank, incarnation, &locator);
+                self.introduce();
             }
             ToAgent::Unreachable { rank, reason } => {
-                self.broker
-                    .handle_unreachable(rank, reason, &mut self.children);
+                self.broker.handle_unreachable(rank, reason);
+                self.introduce();
             }
-            ToAgent::Died {
-                rank,
-                incarnation,
-                how,
-            } => {
-                self.children.broadcast(
-                    rank,
-                    &ToProcess::Died {
-                        rank,
-                        incarnation,
-                        how,
-                    },
-                );
-            }
-            ToAgent::Joined { rank, incarnation } => {
-                self.children
-                    .broadcast(rank, &ToProcess::Joined { rank, incarnation });
-            }
-            ToAgent::Last { rank } => self.children.post(rank, &ToProcess::Last, vec![]),
-            ToAgent::Restart { rank, incarnation } => self.restart(rank, incarnation),
+            ToAgent::Root { locator } => self.control.handle_root_at(locator),
+            ToAgent::Interrupt { number } => self.control.interrupt(number),
             ToAgent::Room { bytes } => self.outlet.add_room(bytes),
-            ToAgent::Stop => {
-                if self.phase == Phase::Serving {
-                    self.children.end(libc::SIGTERM);
-                    self.phase = Phase::Ending(Instant::now() + GRACE);
-                    self.broker.give_up(&mut self.children);
-                }
+            ToAgent::Stop { code } => {
+                self.control.stop(code);
+                self.end(GRACE);
             }
-        }
-    }
-
-    fn restart(&mut self, rank: u32, incarnation: u32) {
-        if self.phase != Phase::Serving {
-            return;
-        }
-        match self.children.start(rank, incarnation) {
-            Ok(pid) => {
-                self.link.send(&FromAgent::Started {
-                    rank,
-                    incarnation,
-                    pid,
-                });
-                self.broker.handle_started(rank, &mut self.children);
-            }
-            Err(error) => self.link.send(&FromAgent::Error {
-                text: sentence(&error),
-            }),
         }
     }
 
@@ -316,7 +432,7 @@ impl Agent {
         let Some(ended) = self.collect(rank) else {
             return;
         };
-        // The launcher blames the first failure it hears of.
+        // The root blames the first failure it hears of.
         if ended.how != Death::Exit(0) {
             for earlier in self.children.wait_for_ends(closed) {
                 self.handle_packets(earlier);
@@ -336,12 +452,14 @@ impl Agent {
     }
 
     fn report(&mut self, rank: u32, Ended { incarnation, how }: Ended) {
-        self.link.send(&FromAgent::Exited {
-            rank,
-            incarnation,
-            how,
-        });
-        self.broker.handle_exit(rank, &mut self.children);
+        self.control
+            .handle_ended(ProcessId::new(Rank(rank), Incarnation(incarnation)), how);
+        let how = match how {
+            Death::Exit(0) => Departure::Left,
+            _ => Departure::Died,
+        };
+        self.broker.handle_exit(rank, how);
+        self.introduce();
     }
 
     fn handle_packets(&mut self, rank: u32) {
@@ -353,6 +471,7 @@ impl Agent {
             let Some(incarnation) = self.children.incarnation(rank) else {
                 return;
             };
+            let process = ProcessId::new(Rank(rank), Incarnation(incarnation));
             match packet {
                 FromProcess::Ready { locator } => {
                     self.link.send(&FromAgent::Ready {
@@ -363,8 +482,9 @@ impl Agent {
                 }
                 FromProcess::Leaving => {
                     self.children.set_left(rank);
-                    self.link.send(&FromAgent::Left { rank, incarnation });
-                    self.broker.handle_exit(rank, &mut self.children);
+                    self.control.handle_left(process);
+                    self.broker.handle_exit(rank, Departure::Left);
+                    self.introduce();
                 }
                 // It may be lost if the launcher does not read: there is no other bound to it.
                 FromProcess::Waiting { text } => {
@@ -373,7 +493,7 @@ impl Agent {
                     }
                 }
                 FromProcess::AskLast => {
-                    self.link.send(&FromAgent::AskLast { rank, incarnation });
+                    self.asking_last.insert(process);
                 }
                 // After the last word about a map there is no other.
                 FromProcess::Progress(progress) => {
@@ -393,13 +513,43 @@ impl Agent {
                     }
                 }
                 FromProcess::Reach { rank: target } => {
-                    if self.broker.handle_reach(rank, target, &mut self.children) == Ask::Launcher {
-                        self.link.send(&FromAgent::Locate { rank: target });
-                    }
+                    self.broker.handle_reach(rank, target);
+                    self.introduce();
                 }
             }
         }
     }
+
+    /// Does what the broker wants: at once, while what it knows of the processes holds.
+    fn introduce(&mut self) {
+        while let Some(action) = self.broker.poll_action() {
+            match action {
+                Action::Introduce { rank, target } => match self.children.connect(rank, target) {
+                    Ok(()) => {}
+                    Err(NoIntroduction::NoDescriptor) => {
+                        self.broker.handle_no_descriptor(rank, target);
+                    }
+                    Err(NoIntroduction::Gone) => self.broker.handle_gone(rank, target),
+                },
+                Action::Post { rank, packet } => self.children.post(rank, &packet, vec![]),
+                Action::Locate { rank } => {
+                    let incarnation = self.control.life_of(rank);
+                    self.link.send(&FromAgent::Locate { rank, incarnation });
+                }
+            }
+        }
+    }
+}
+
+/// Adds all that the agent waits for to its epoll.
+fn watch(link: &Link, children: &Children, control: &Control) -> Result<(), Errno> {
+    let sources = [(SOURCES, children.sources()), (PIPES, children.pipes())];
+    let agents = control.net().map(|net| (AGENTS, net));
+    for (data, fd) in sources.into_iter().chain(agents) {
+        let data = epoll::EventData::new_u64(data);
+        epoll::add(&link.epoll, fd, data, epoll::EventFlags::IN)?;
+    }
+    Ok(())
 }
 
 /// An error and its cause, cut to what a frame takes.
@@ -414,6 +564,7 @@ fn sentence(error: &anyhow::Error) -> String {
 // Beside those of the link.
 const SOURCES: u64 = 2;
 const PIPES: u64 = 3;
+const AGENTS: u64 = 4;
 
 /// Packets of one process taken in one turn, so that none keeps the agent to itself.
 const PACKETS: usize = 64;
@@ -421,5 +572,14 @@ const PACKETS: usize = 64;
 /// Frames that wait for the launcher before hints are lost.
 const HIGH_WATER: usize = 4 << 20;
 
+/// How soon an introduction is tried again for which there was no descriptor left.
+const NEXT_TRY: Duration = Duration::from_millis(2);
+
 /// How long processes have between being asked to end and being killed.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long an agent whose processes were killed waits for the other agents: beyond that they know it by its silence.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// How who is never started has ended.
+const KILLED: Death = Death::Signal(15);

@@ -6,7 +6,7 @@
 use std::time::SystemTime;
 
 use anyhow::{Context, ensure};
-use mizzen_identity::{Authority, AuthorityError, Identity, LIFETIME};
+use mizzen_identity::{Authority, AuthorityError, Credentials, Identity, LIFETIME};
 use mizzen_proto::boot::{self, Secret, Start};
 
 use crate::memory::hide_memory;
@@ -46,6 +46,13 @@ impl Certifier {
         let identity = Identity::new(cluster, job, rank, incarnation)?;
         self.authority
             .certify(request, &identity, SystemTime::now(), LIFETIME)
+    }
+
+    /// What the agent itself proves to others: which host's it is. No process can get such a certificate.
+    pub(crate) fn credentials(&self, host: u32, life: u32) -> Result<Credentials, AuthorityError> {
+        let (cluster, job) = (self.authority.cluster(), self.authority.job());
+        let identity = Identity::agent(cluster, job, host, life)?;
+        self.authority.credentials(&identity)
     }
 
     /// What processes verify each other with.

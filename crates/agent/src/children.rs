@@ -16,6 +16,7 @@ use mizzen_identity::AuthorityError;
 use mizzen_proto::boot::{
     Boot, Death, FromProcess, MAX_PACKET, SignalOrigin, Start, Stream, ToProcess,
 };
+use mizzen_proto::membership::Fence;
 use mizzen_shm::{ProcessFd, ProcessStamp, Socket, SocketError};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,9 +26,11 @@ use rustix::process::{
 };
 
 use crate::certifier::Certifier;
+use crate::control::{FIRST_LIFE, Place};
 use crate::events::{self, EVENTS};
 use crate::guard::Guard;
 use crate::output::{Outlet, Pipe, Read};
+use crate::places;
 use crate::spawn::{Group, Program, Stdin};
 
 /// All processes that this agent has started.
@@ -94,15 +97,6 @@ pub(crate) enum Source {
     Pipe(u32, Stream),
 }
 
-/// What became of a rank, as far as this host knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChildState {
-    Running,
-    Dead,
-    Left,
-    Elsewhere,
-}
-
 /// Why two processes were not introduced to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoIntroduction {
@@ -145,8 +139,33 @@ impl Children {
         })
     }
 
-    /// Starts a process and tells it who it is. Returns its pid.
-    pub(crate) fn start(&mut self, rank: u32, incarnation: u32) -> anyhow::Result<u32> {
+    /// How the agent is reached by others, in a job of several hosts.
+    pub(crate) fn place(&self) -> anyhow::Result<Option<Place>> {
+        let Some(certifier) = &self.certifier else {
+            return Ok(None);
+        };
+        let (listener, locator) = places::listen(&self.start)?;
+        let credentials = certifier
+            .credentials(self.start.part.number, FIRST_LIFE)
+            .with_context(|| format!("the agent of {} cannot prove who it is", self.start.host))?;
+        Ok(Some(Place {
+            listener,
+            locator,
+            credentials,
+        }))
+    }
+
+    pub(crate) fn part(&self) -> &Start {
+        &self.start
+    }
+
+    /// Starts a process and tells it who it is, then which lives have ended. Returns its pid.
+    pub(crate) fn start(
+        &mut self,
+        rank: u32,
+        incarnation: u32,
+        fence: &Fence,
+    ) -> anyhow::Result<u32> {
         let index = self
             .index(rank)
             .context("the process is not one of this host's")?;
@@ -180,6 +199,17 @@ impl Children {
             authority: authority.unwrap_or_default(),
         };
         self.post(rank, &ToProcess::Boot(boot), vec![]);
+        for (first, last, incarnation) in fence.runs() {
+            let (first, last, incarnation) = (first.0, last.0, incarnation.0);
+            let packet = ToProcess::Fenced {
+                first,
+                last,
+                incarnation,
+            };
+            self.post(rank, &packet, vec![]);
+        }
+        let epoch = fence.epoch().0;
+        self.post(rank, &ToProcess::Epoch { epoch }, vec![]);
         Ok(pid)
     }
 
@@ -227,6 +257,13 @@ impl Children {
                 let whom = format!("rank {rank} on {} cannot be certified", self.start.host);
                 Err(anyhow::Error::new(error).context(whom))
             }
+        }
+    }
+
+    /// Tells all processes.
+    pub(crate) fn tell_all(&mut self, packet: &ToProcess) {
+        for rank in self.start.ranks.clone() {
+            self.post(rank, packet, vec![]);
         }
     }
 
@@ -442,18 +479,6 @@ impl Children {
 
     pub(crate) fn running(&self) -> usize {
         self.running
-    }
-
-    pub(crate) fn state(&self, rank: u32) -> ChildState {
-        let Some(index) = self.index(rank) else {
-            return ChildState::Elsewhere;
-        };
-        match &self.slots[index] {
-            Slot::Running(process) if process.left => ChildState::Left,
-            Slot::Running(_) => ChildState::Running,
-            Slot::Dead => ChildState::Dead,
-            Slot::Left => ChildState::Left,
-        }
     }
 
     pub(crate) fn incarnation(&mut self, rank: u32) -> Option<u32> {
@@ -713,8 +738,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The same of a process whose socket has closed: its end is a matter of microseconds.
 const LOOK_CLOSED: Duration = Duration::from_millis(1);
 
-/// Packets that wait for a process which does not look: a thousand restarts of each of thirty others.
-const MAX_OUTBOX: usize = 65_536;
+/// Packets that wait for a process which does not look: a thousand restarts of each of thirty others, with their epochs.
+const MAX_OUTBOX: usize = 98_304;
 
 /// From closing its socket to its end a process takes some microseconds, and more only if the processors are busy.
 const END_AFTER_CLOSE: Duration = Duration::from_millis(100);

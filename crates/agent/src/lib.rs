@@ -1,7 +1,8 @@
 //! The agent of a host, as a library: it starts the processes of a job there, introduces them to each other, certifies
 //! who they are, and reports what they write and how they end.
 //!
-//! A launcher decides, an agent does. They speak `mizzen_proto::boot` over a [`FrameStream`]. An agent is a thread of the
+//! The agent of a job's first host is also the root of the job, which decides what a death means; agents speak
+//! `mizzen_proto::membership` with each other. Launcher and agent speak `mizzen_proto::boot` over a [`FrameStream`]. An agent is a thread of the
 //! launcher ([`serve`]) if the job runs on one host alone, or a program of its own that a remote shell starts
 //! ([`serve_remote`]).
 //!
@@ -21,7 +22,7 @@
 //! let agent = std::thread::spawn(|| mizzen_agent::serve(theirs, Stdin::Null));
 //!
 //! // A launcher would say `Start`. This one has changed its mind.
-//! ToAgent::Stop.encode(ours.queue())?;
+//! ToAgent::Stop { code: 0 }.encode(ours.queue())?;
 //! ours.flush();
 //! agent.join().expect("it does not panic")?;
 //!
@@ -37,20 +38,25 @@
 //! | --- | --- |
 //! | `agent.rs`, `link.rs` | the agent: its loop, and its link to the launcher |
 //! | `children.rs`, `spawn.rs`, `output.rs` | the processes: starting them, what they write, their ends |
-//! | `broker.rs`, `certifier.rs` | their introductions, their certificates |
+//! | `certifier.rs` | their certificates; who introduces them is `mizzen_proto::broker` |
+//! | `control.rs`, `net.rs`, `connection.rs`, `places.rs` | the membership: its machines, and the connections with other agents |
 //! | `guard.rs` | what ends the processes when even the agent is killed |
 //! | `stream.rs` | frames over the byte stream between launcher and agent |
-//! | `signals.rs`, `memory.rs`, `events.rs` | signals as input, hiding memory, waiting |
+//! | `signals.rs`, `memory.rs`, `events.rs`, `clock.rs` | signals as input, hiding memory, waiting, time |
 
 mod agent;
-mod broker;
 mod certifier;
 mod children;
+mod clock;
+mod connection;
+mod control;
 mod events;
 mod guard;
 mod link;
 mod memory;
+mod net;
 mod output;
+mod places;
 mod signals;
 mod spawn;
 mod stream;

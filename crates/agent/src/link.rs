@@ -102,7 +102,7 @@ impl Link {
                     return Ok(Some(start));
                 }
                 // Ended before it began.
-                Ok(Some(ToAgent::Stop)) => return Ok(None),
+                Ok(Some(ToAgent::Stop { .. })) => return Ok(None),
                 Ok(Some(_)) => {}
                 Ok(None) if self.other == Other::Closed => return Ok(None),
                 Ok(None) => {

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use mizzen_agent::{Other, Signals};
 use mizzen_proto::boot::{FromAgent, OUTPUT_ROOM, Progress, Stream, ToAgent, VERSION};
+use mizzen_proto::membership::{Entry, News, Pace};
+use mizzen_proto::time::Time;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use tracing::debug;
@@ -61,6 +63,10 @@ struct Launcher {
     draw_at: Option<Instant>,
     deadline: Option<Instant>,
     interrupts: u32,
+    began: Instant,
+    pace: Pace,
+    /// When the root said last that it lives, in a job of several hosts.
+    root_heard: Option<Instant>,
 }
 
 /// What poll watches.
@@ -92,6 +98,7 @@ impl Launcher {
             names,
             options.on_death(),
             options.max_restarts,
+            options.pace(),
         );
         let starts = starts(options, &hosts, &job)?;
         let agent_path = match &options.agent_path {
@@ -120,6 +127,9 @@ impl Launcher {
             draw_at: None,
             deadline,
             interrupts: 0,
+            began: Instant::now(),
+            pace: options.pace(),
+            root_heard: None,
         })
     }
 
@@ -129,7 +139,7 @@ impl Launcher {
         loop {
             if self.job.is_over() && !told_to_stop {
                 // Agents stay for restarts; there will be none.
-                self.act(vec![Action::Broadcast(ToAgent::Stop)]);
+                self.act(vec![Action::Broadcast(ToAgent::Stop { code: 0 })]);
                 told_to_stop = true;
             }
             self.printer.print_log();
@@ -157,6 +167,7 @@ impl Launcher {
                 self.handle(watched);
             }
             self.enforce_deadline();
+            self.watch_root();
             self.show_progress();
             if self.printer.is_closed() && !self.job.is_stopping() {
                 let actions = self.job.stop(None, BROKEN_PIPE);
@@ -203,7 +214,7 @@ impl Launcher {
             .map(|watched| self.poll_fd(*watched))
             .collect();
         let lines = self.maps.next_line().filter(|_| !self.printer.has_bars());
-        let next = [self.deadline, self.draw_at, lines];
+        let next = [self.deadline, self.draw_at, lines, self.root_deadline()];
         let timeout = next
             .into_iter()
             .flatten()
@@ -270,7 +281,7 @@ impl Launcher {
                 let why = format!("got {name} before all hosts answered.");
                 self.job.stop(Some(why), 128 + number)
             } else {
-                vec![Action::Broadcast(ToAgent::Signal { number, origin })]
+                self.job.pass_on(number, origin)
             };
             self.act(actions);
             if self.interrupts >= IMPATIENCE {
@@ -330,29 +341,35 @@ impl Launcher {
                 rank,
                 incarnation,
                 pid,
-            } => self.job.handle_started(rank, incarnation, pid),
-            FromAgent::Exited {
-                rank,
-                incarnation,
-                how,
             } => {
-                self.maps.handle_exited(rank);
-                self.redraw();
-                self.job.handle_exited(rank, incarnation, how)
+                self.job.handle_started(rank, incarnation, pid);
+                return;
             }
+            FromAgent::News { news } => return self.handle_news(host, &news),
+            FromAgent::Listening { locator } => {
+                // All others: the root needs no way to itself.
+                let others = (0..self.links.len()).filter(|other| *other != host);
+                let root = |other| {
+                    Action::Tell(
+                        other,
+                        ToAgent::Root {
+                            locator: locator.clone(),
+                        },
+                    )
+                };
+                others.map(root).collect()
+            }
+            FromAgent::Pulse => {
+                self.root_heard = Some(Instant::now());
+                return;
+            }
+            FromAgent::Fenced { text } => self.job.handle_fenced(host, &text),
             FromAgent::Ready {
                 rank,
                 incarnation,
                 locator,
             } => self.job.handle_ready(rank, incarnation, locator),
-            FromAgent::Left { rank, incarnation } => self.job.handle_left(rank, incarnation),
-            FromAgent::AskLast { rank, incarnation } => {
-                self.job.handle_ask_last(rank, incarnation);
-                vec![]
-            }
-            FromAgent::Waiting { rank, text } => {
-                self.job.handle_waiting(rank, &text, Instant::now())
-            }
+            FromAgent::Waiting { rank, text } => self.job.handle_waiting(rank, &text, self.now()),
             FromAgent::Path { rank, text } => self.job.handle_path(rank, &text),
             FromAgent::Progress { rank, progress } => {
                 if rank < self.job.size() {
@@ -360,7 +377,9 @@ impl Launcher {
                 }
                 return;
             }
-            FromAgent::Locate { rank } => self.job.handle_locate(host, rank),
+            FromAgent::Locate { rank, incarnation } => {
+                self.job.handle_locate(host, rank, incarnation)
+            }
             FromAgent::Error { text } => self.job.stop(Some(text), CANNOT_START),
         };
         self.act(actions);
@@ -376,16 +395,31 @@ impl Launcher {
                 incarnation,
                 pid,
             } => debug!(host, rank, incarnation, pid, "process started"),
-            FromAgent::Exited {
-                rank,
-                incarnation,
-                how,
-            } => debug!(host, rank, incarnation, ?how, "process ended"),
             FromAgent::Ready { rank, locator, .. } => debug!(host, rank, locator, "process joined"),
-            FromAgent::Left { rank, .. } => debug!(host, rank, "process left the job"),
-            FromAgent::Locate { rank } => debug!(host, rank, "a process looks for another"),
+            FromAgent::Locate { rank, .. } => debug!(host, rank, "a process looks for another"),
             _ => (),
         }
+    }
+
+    /// The root decided something. From anybody else that is nothing.
+    fn handle_news(&mut self, host: usize, bytes: &[u8]) {
+        if host != ROOT {
+            return;
+        }
+        let Ok(news) = News::decode(bytes) else {
+            let name = &self.links[host].host;
+            let why = format!("the root of the job, on {name}, decided what makes no sense.");
+            return self.fail(host, why);
+        };
+        for entry in &news.entries {
+            log_entry(entry);
+            if let Entry::Ended { process, .. } = entry {
+                self.maps.handle_exited(process.rank.0);
+                self.redraw();
+            }
+        }
+        let actions = self.job.read(&news);
+        self.act(actions);
     }
 
     fn handle_progress(&mut self, rank: u32, progress: Progress) {
@@ -460,7 +494,7 @@ impl Launcher {
                 format!("host {name} cannot be reached: {why}; check --hosts and --remote-shell.");
             actions = self.job.stop(Some(sentence), CANNOT_START);
         }
-        actions.extend(self.job.handle_host_lost(host, &why));
+        actions.extend(self.job.handle_closed(host, why));
         self.act(actions);
         if self.job.is_stopping() {
             self.abandon_connecting();
@@ -489,7 +523,7 @@ impl Launcher {
 
     fn abandon(&mut self, host: usize) {
         self.links[host].abandon();
-        let actions = self.job.handle_host_lost(host, "it was given up");
+        let actions = self.job.handle_closed(host, "it was given up".to_owned());
         self.act(actions);
     }
 
@@ -517,9 +551,30 @@ impl Launcher {
         }
     }
 
+    /// When the root must have been heard: it says with each beat that it lives. A job of one host has no beats.
+    fn root_deadline(&self) -> Option<Instant> {
+        let heard = self.root_heard.filter(|_| !self.job.is_stopping())?;
+        heard.checked_add(self.pace.lease)
+    }
+
+    fn watch_root(&mut self) {
+        let now = Instant::now();
+        let Some(deadline) = self.root_deadline().filter(|deadline| *deadline <= now) else {
+            return;
+        };
+        if now > deadline + self.pace.late() {
+            // It was us who did not listen.
+            self.root_heard = Some(now);
+            return;
+        }
+        let actions = self.job.handle_root_silent();
+        self.act(actions);
+        // It may be there for ever without saying so.
+        self.links[ROOT].abandon();
+    }
+
     fn act(&mut self, actions: Vec<Action>) {
-        let last = self.job.poll_last();
-        for action in actions.into_iter().chain(last) {
+        for action in actions {
             match action {
                 Action::Say(sentence) => self.printer.say(&sentence),
                 Action::Tell(host, frame) => self.tell(host, &frame),
@@ -544,10 +599,37 @@ impl Launcher {
         debug_assert!(fits.is_ok(), "locators were limited when they came in");
     }
 
+    /// The time, as machines count it.
+    fn now(&self) -> Time {
+        Time::default() + self.began.elapsed()
+    }
+
     fn is_local(&self) -> bool {
         self.links.iter().all(Link::is_local)
     }
 }
+
+/// What was decided, for those who want to know.
+fn log_entry(entry: &Entry) {
+    match entry {
+        Entry::Ended { process, how } => {
+            let (rank, incarnation) = (process.rank.0, process.incarnation.0);
+            debug!(rank, incarnation, ?how, "process ended");
+        }
+        Entry::Left { process } => debug!(rank = process.rank.0, "process left the job"),
+        Entry::Restarted { process, .. } => {
+            debug!(rank = process.rank.0, "process is started again");
+        }
+        Entry::HostJoined { agent, .. } => debug!(host = agent.host.0, "agent joined"),
+        Entry::HostEnded { agent, how } => debug!(host = agent.host.0, ?how, "agent is gone"),
+        Entry::JobEnds(why) => debug!(?why, "the job ends"),
+        Entry::Interrupted { signal } => debug!(signal, "the user interrupts"),
+        Entry::Placed { .. } => {}
+    }
+}
+
+/// The host whose agent is the root.
+const ROOT: usize = 0;
 
 /// How long all hosts together have to answer.
 const START_TIMEOUT: Duration = Duration::from_secs(30);

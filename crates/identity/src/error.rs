@@ -84,6 +84,9 @@ pub enum IdentityError {
     /// It is of another job.
     #[error("{0} is of another job than this process's")]
     OtherJob(Identity),
+    /// It is an agent, and we are a process, or the other way round.
+    #[error("{0} is not what this connection is for")]
+    OtherRole(Identity),
     /// It does not speak our protocol, or the handshake is not complete.
     #[error("the peer did not agree to speak mizzen/1 over TLS 1.3")]
     Protocol,

@@ -1,4 +1,4 @@
-//! Names of processes: cluster, job, rank and incarnation, as a value and as a URI.
+//! Names of processes and agents: cluster, job, which one and which life of it, as a value and as a URI.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,13 +7,24 @@ use std::str::FromStr;
 pub const MAX_CLUSTER: usize = 63;
 
 /// The longest URI of an identity.
-pub const MAX_URI: usize = SCHEME.len() + MAX_CLUSTER + 1 + 32 + 1 + 10 + 1 + 10;
+pub const MAX_URI: usize = SCHEME.len() + MAX_CLUSTER + 1 + 32 + 1 + AGENT.len() + 1 + 10 + 1 + 10;
 
 const SCHEME: &str = "mizzen://";
+/// Stands before the number of an agent's host.
+const AGENT: &str = "agent";
 
-/// Which process of which job: one life of it.
+/// What somebody is in its job. One never passes for the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// A process.
+    Process,
+    /// The agent of a host.
+    Agent,
+}
+
+/// Which process, or the agent of which host, of which job: one life of it.
 ///
-/// Its text is `mizzen://<cluster>/<job, 32 hexadecimal digits>/<rank>/<incarnation>`, and there is one text for each
+/// The text of an agent is `mizzen://<cluster>/<job>/agent/<host>/<life>`. That of a process is `mizzen://<cluster>/<job, 32 hexadecimal digits>/<rank>/<incarnation>`, and there is one text for each
 /// identity: lower case, no leading zeros, nothing before or after.
 ///
 /// ```
@@ -30,6 +41,7 @@ const SCHEME: &str = "mizzen://";
 pub struct Identity {
     cluster: String,
     job: [u8; 16],
+    role: Role,
     rank: u32,
     incarnation: u32,
 }
@@ -51,9 +63,28 @@ impl Identity {
         Ok(Self {
             cluster: cluster.to_owned(),
             job,
+            role: Role::Process,
             rank,
             incarnation,
         })
+    }
+
+    /// Names one life of the agent of a host.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub fn agent(cluster: &str, job: [u8; 16], host: u32, life: u32) -> Result<Self, NameError> {
+        let role = Role::Agent;
+        Ok(Self {
+            role,
+            ..Self::new(cluster, job, host, life)?
+        })
+    }
+
+    /// What it is.
+    pub fn role(&self) -> Role {
+        self.role
     }
 
     /// The cluster whose launcher started it.
@@ -66,12 +97,12 @@ impl Identity {
         self.job
     }
 
-    /// Which process of the job.
+    /// Which process of the job; of an agent, the number of its host.
     pub fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// Which life of it: 0, then one more with each restart.
+    /// Which life of it: 0, or 1 of an agent, then one more with each restart.
     pub fn incarnation(&self) -> u32 {
         self.incarnation
     }
@@ -113,14 +144,25 @@ impl FromStr for Identity {
         let path = uri.strip_prefix(SCHEME).ok_or(NameError::Scheme)?;
         let mut fields = path.split('/');
         let mut field = || fields.next().ok_or(NameError::Fields);
-        let (cluster, job, rank, incarnation) = (field()?, field()?, field()?, field()?);
+        let (cluster, job, mut rank) = (field()?, field()?, field()?);
+        let role = match rank {
+            AGENT => Role::Agent,
+            _ => Role::Process,
+        };
+        if role == Role::Agent {
+            rank = field()?;
+        }
+        let incarnation = field()?;
         if fields.next().is_some() {
             return Err(NameError::Fields);
         }
         let job = parse_job(job).ok_or(NameError::Job)?;
         let rank = parse_number(rank).ok_or(NameError::Rank)?;
         let incarnation = parse_number(incarnation).ok_or(NameError::Incarnation)?;
-        Self::new(cluster, job, rank, incarnation)
+        match role {
+            Role::Process => Self::new(cluster, job, rank, incarnation),
+            Role::Agent => Self::agent(cluster, job, rank, incarnation),
+        }
     }
 }
 
@@ -128,9 +170,13 @@ impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let job = u128::from_be_bytes(self.job);
         let Self { cluster, rank, .. } = self;
+        let role = match self.role {
+            Role::Process => "",
+            Role::Agent => "agent/",
+        };
         write!(
             f,
-            "{SCHEME}{cluster}/{job:032x}/{rank}/{}",
+            "{SCHEME}{cluster}/{job:032x}/{role}{rank}/{}",
             self.incarnation
         )
     }

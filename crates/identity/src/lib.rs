@@ -45,7 +45,7 @@ mod verifier;
 pub use authority::{Authority, CLOCK_SKEW, LIFETIME};
 pub use credentials::Credentials;
 pub use error::{AuthorityError, CredentialsError, IdentityError};
-pub use identity::{Identity, MAX_CLUSTER, MAX_URI, NameError};
+pub use identity::{Identity, MAX_CLUSTER, MAX_URI, NameError, Role};
 pub use keys::{Keys, REQUEST_LENGTH};
 pub use limits::{MAX_CERTIFICATE, MAX_CHAIN, MAX_CHAIN_BYTES};
 pub use secret::{MAX_SECRET, Secret};

@@ -1,7 +1,7 @@
 //! Who is let in: the checks of a peer's certificates, the cheap ones first.
 //!
 //! 1. Few and short certificates ([`MAX_CHAIN`], [`MAX_CHAIN_BYTES`]).
-//! 2. The first names exactly one identity, of our cluster and our job.
+//! 2. The first names exactly one identity, of our cluster and our job, and a process to processes, an agent to agents.
 //! 3. It is signed by the job's authority itself, now valid, and made for this side of a connection.
 //!
 //! Host names and addresses mean nothing here: where a process runs does not say who it is.
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use webpki::{EndEntityCert, KeyUsage};
 
 use crate::error::{CredentialsError, IdentityError};
-use crate::identity::Identity;
+use crate::identity::{Identity, Role};
 use crate::limits::{MAX_CHAIN, MAX_CHAIN_BYTES};
 
 /// Everything is signed with Ed25519: certificates and handshakes.
@@ -40,6 +40,8 @@ pub(crate) struct Verifier {
     anchor: TrustAnchor<'static>,
     cluster: String,
     job: [u8; 16],
+    /// Processes believe processes, agents believe agents.
+    role: Role,
 }
 
 impl Verifier {
@@ -52,6 +54,7 @@ impl Verifier {
             anchor,
             cluster: of.cluster().to_owned(),
             job: of.job(),
+            role: of.role(),
         })
     }
 
@@ -67,6 +70,9 @@ impl Verifier {
         }
         if peer.job() != self.job {
             return Err(IdentityError::OtherJob(peer));
+        }
+        if peer.role() != self.role {
+            return Err(IdentityError::OtherRole(peer));
         }
         Ok(peer)
     }

@@ -3,8 +3,9 @@
 //!
 //! Three parties:
 //!
-//! - the *launcher* (`mizzen run`) knows the whole job and decides what a death means;
-//! - an *agent* on each host starts the processes there, introduces them to each other and reports their ends;
+//! - the *launcher* (`mizzen run`) starts the agents, prints what the job says, and passes on what its user wants;
+//! - an *agent* on each host starts the processes there, introduces them to each other and reports their ends. The agent of the first
+//!   host is the root, which decides what a death means: agents speak [`membership`](crate::membership) with each other;
 //! - a *process* finds a connected packet socket at the descriptor that [`AGENT_FD`] names.
 //!
 //! Between process and agent go packets ([`ToProcess`], [`FromProcess`]): a packet of the socket is one message.
@@ -38,13 +39,13 @@ pub use network::{Carrier, MAX_INTERFACES, MAX_NETWORKS, Network};
 pub use process::{Boot, FromProcess, ToProcess};
 pub use progress::Progress;
 pub use secret::Secret;
-pub use start::{OnDeath, Start};
+pub use start::{OnDeath, Part, Preset, Start};
 
 /// The environment variable that holds the number of the descriptor of the agent's socket, in decimal.
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@
 //! | module | subject |
 //! | --- | --- |
 //! | [`boot`] | what launcher, agents and processes say to each other |
+//! | [`broker`] | introductions of the processes of a host |
 //! | [`id`] | who and what: processes, mailboxes, offers, bodies, requests |
 //! | [`wire`] | frames as bytes |
 //! | [`credit`] | how much a peer may send to a mailbox unread |
@@ -22,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod boot;
+pub mod broker;
 pub mod credit;
 mod error;
 pub mod id;

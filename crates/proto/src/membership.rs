@@ -27,7 +27,7 @@ mod root;
 pub use agent::{Action as AgentAction, Agent, Why};
 pub use entry::{Change, Ending, Entry, HostEnd, News, Notice};
 pub use fence::{Admission, Fence, Gap};
-pub use frames::{Between, FromAgent, FromRoot, Order, Report, Said, VERSION};
+pub use frames::{Between, FromAgent, FromRoot, Order, Report, Said, Spoken, VERSION};
 pub use ids::{AgentId, Epoch, HostId};
 pub use limits::{
     MAX_BEATS, MAX_BEHIND, MAX_BLOCKS, MAX_EARLY, MAX_ENTRIES, MAX_HOSTS, MAX_LOCATOR, MAX_RELAYED,

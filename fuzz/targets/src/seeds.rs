@@ -214,6 +214,12 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             how: Death::Signal(9),
         },
         ToProcess::Joined { rank, incarnation },
+        ToProcess::Epoch { epoch: 7 },
+        ToProcess::Fenced {
+            first: rank,
+            last: rank,
+            incarnation,
+        },
         ToProcess::Certificate {
             certificate: vec![2; 300],
         },
@@ -245,6 +251,12 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         env: vec![(b"A".to_vec(), b"b".to_vec())],
         cwd: b"/".to_vec(),
         on_death: boot::OnDeath::Restart,
+        part: boot::Part {
+            number: 1,
+            pace: boot::Preset::Fast,
+            max_restarts: 3,
+            placed: vec![],
+        },
         networks: networks(),
         show_paths: false,
         cluster,
@@ -261,8 +273,9 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             incarnation,
             locator: locator(),
         },
-        ToAgent::Restart { rank, incarnation },
-        ToAgent::Stop,
+        ToAgent::Root { locator: locator() },
+        ToAgent::Interrupt { number: 2 },
+        ToAgent::Stop { code: 1 },
         ToAgent::Room { bytes: 1 << 16 },
     ] {
         all.push(encoded(|out| frame.encode(out)));
@@ -281,23 +294,21 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             incarnation,
             pid: 77,
         },
-        FromAgent::Exited {
-            rank,
-            incarnation,
-            how: Death::Exit(1),
-        },
         FromAgent::Ready {
             rank,
             incarnation,
             locator: locator(),
         },
-        FromAgent::Left { rank, incarnation },
+        FromAgent::Listening { locator: locator() },
+        FromAgent::News { news: vec![1; 9] },
+        FromAgent::Pulse,
+        FromAgent::Fenced { text: text() },
         FromAgent::Waiting { rank, text: text() },
         FromAgent::Progress {
             rank,
             progress: progress(),
         },
-        FromAgent::Locate { rank },
+        FromAgent::Locate { rank, incarnation },
         FromAgent::Error { text: text() },
     ] {
         all.push(encoded(|out| frame.encode(out)));

@@ -1,19 +1,24 @@
-//! The job, as the launcher sees it, and what it decides.
+//! The job, as the launcher sees it: what its user is told, and what it returns.
+//!
+//! What a death means is decided by the root, the agent of the first host. The launcher reads the root's log ([`Job::read`]), for its
+//! sentences and its exit code, and tells the root what its user wants. It also keeps where processes listen.
 //!
 //! No IO: what happened goes in by `handle_*`, what is to be done comes out as [`Action`]s. A rank is, in turn:
 //!
 //! | state | moves on when |
 //! | --- | --- |
-//! | starting | its agent says `Started` |
-//! | running | its agent says `Exited`, or is lost |
-//! | ended | it failed and the policy is to restart it: then it is starting again |
+//! | starting | the root says that it was started |
+//! | running | the log says that it ended, or that its host did |
+//! | ended | the log says that it is started again: then it is starting |
 
 mod rank;
 mod words;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use mizzen_proto::boot::{Death, OnDeath, ToAgent, Unreachable};
+use mizzen_proto::boot::{Death, OnDeath, SignalOrigin, ToAgent, Unreachable};
+use mizzen_proto::membership::{Ending, Entry, HostEnd, News, Pace};
+use mizzen_proto::time::Time;
 
 use crate::signals;
 use rank::{Rank, deal};
@@ -23,7 +28,8 @@ use rank::{Rank, deal};
 pub(crate) struct Job {
     policy: OnDeath,
     max_restarts: u32,
-    hosts: Vec<String>,
+    pace: Pace,
+    hosts: Vec<Host>,
     ranks: Vec<Rank>,
     /// Ranks that have not ended.
     alive: usize,
@@ -39,7 +45,32 @@ pub(crate) struct Job {
     accepted: Option<u8>,
     has_success: bool,
     /// Why the job was stopped, said when it has ended.
-    verdict: Option<String>,
+    verdict: Option<Verdict>,
+    /// Signals that are passed on when the log has them.
+    announced: Vec<(u8, SignalOrigin)>,
+    /// Whether it was said that a host ended its processes by itself: the first one tells enough.
+    said_fenced: bool,
+}
+
+#[derive(Debug)]
+struct Host {
+    name: String,
+    /// Whether the log says that its agent is there.
+    joined: bool,
+    /// How its link to the launcher ended: a clause.
+    closed: Option<String>,
+}
+
+/// Why the job was stopped.
+#[derive(Debug)]
+enum Verdict {
+    Sentence(String),
+    /// A host was lost. Why, may be known only when its remote shell has ended.
+    HostLost {
+        host: usize,
+        how: HostEnd,
+        tail: String,
+    },
 }
 
 /// A signal that asks programs to end.
@@ -60,12 +91,20 @@ pub(crate) enum Action {
 
 impl Job {
     /// Deals `size` ranks to hosts in blocks, the first ones getting what is left over.
-    pub(crate) fn new(size: u32, hosts: Vec<String>, policy: OnDeath, max_restarts: u32) -> Self {
+    pub(crate) fn new(
+        size: u32,
+        hosts: Vec<String>,
+        policy: OnDeath,
+        max_restarts: u32,
+        pace: Pace,
+    ) -> Self {
+        let hosts: Vec<Host> = hosts.into_iter().map(Host::new).collect();
         let ranks: Vec<Rank> = deal(size, hosts.len()).map(Rank::new).collect();
         let alive = ranks.len();
         Self {
             policy,
             max_restarts,
+            pace,
             hosts,
             ranks,
             alive,
@@ -77,18 +116,76 @@ impl Job {
             accepted: None,
             has_success: false,
             verdict: None,
+            announced: Vec::new(),
+            said_fenced: false,
         }
+    }
+
+    /// Reads what the root decided.
+    pub(crate) fn read(&mut self, news: &News) -> Vec<Action> {
+        let mut actions = vec![];
+        for (i, entry) in news.entries.iter().enumerate() {
+            // What follows from a death is told with it.
+            let after = &news.entries[i + 1..];
+            actions.extend(self.read_entry(entry, after));
+        }
+        actions
+    }
+
+    fn read_entry(&mut self, entry: &Entry, after: &[Entry]) -> Vec<Action> {
+        match entry {
+            Entry::Placed { .. } => vec![],
+            Entry::HostJoined { agent, .. } => {
+                if let Some(host) = self.hosts.get_mut(agent.host.0 as usize) {
+                    host.joined = true;
+                }
+                vec![]
+            }
+            Entry::HostEnded { agent, how } => self.read_host_ended(agent.host.0 as usize, *how),
+            Entry::Left { process } => self.handle_left(process.rank.0, process.incarnation.0),
+            Entry::Ended { process, how } => {
+                let (rank, incarnation) = (process.rank.0, process.incarnation.0);
+                let decided = decided(rank, after);
+                self.handle_exited(rank, incarnation, *how, decided)
+            }
+            Entry::Restarted { process, .. } => self.begin(process.rank.0, process.incarnation.0),
+            Entry::JobEnds(ending) => match ending {
+                // Those were told with who died, and the job's end by itself needs no words.
+                Ending::Process { .. } | Ending::Host { .. } | Ending::Done => vec![],
+                Ending::Asked { code } => self.stop(None, *code),
+            },
+            Entry::Interrupted { signal } => {
+                let number = *signal;
+                let known = self.announced.iter().position(|(one, _)| *one == number);
+                let known = known.map(|at| self.announced.remove(at));
+                let origin = known.map_or(SignalOrigin::Process, |(_, origin)| origin);
+                vec![Action::Broadcast(ToAgent::Signal { number, origin })]
+            }
+        }
+    }
+
+    /// A signal is to be passed on. Those that ask programs to end are told to the root first, so that it starts nobody again.
+    pub(crate) fn pass_on(&mut self, number: u8, origin: SignalOrigin) -> Vec<Action> {
+        if !signals::asks_to_end(number) || self.stopping {
+            return vec![Action::Broadcast(ToAgent::Signal { number, origin })];
+        }
+        self.announced.push((number, origin));
+        vec![Action::Tell(ROOT, ToAgent::Interrupt { number })]
     }
 
     /// Ends the job for a reason that is not a process's.
     pub(crate) fn stop(&mut self, why: Option<String>, code: u8) -> Vec<Action> {
+        self.stop_for(why.map(Verdict::Sentence), code)
+    }
+
+    fn stop_for(&mut self, why: Option<Verdict>, code: u8) -> Vec<Action> {
         if self.stopping {
             return vec![];
         }
         self.stopping = true;
         self.exit_code.get_or_insert(code);
         self.verdict = why;
-        vec![Action::Broadcast(ToAgent::Stop)]
+        vec![Action::Broadcast(ToAgent::Stop { code })]
     }
 
     /// Ends the job because of a signal that was passed on.
@@ -100,18 +197,11 @@ impl Job {
         self.stop(Some(sentence), code(Death::Signal(number)))
     }
 
-    pub(crate) fn handle_started(&mut self, rank: u32, incarnation: u32, pid: u32) -> Vec<Action> {
-        let Some(state) = self.ranks.get_mut(rank as usize) else {
-            return vec![];
-        };
-        if state.incarnation != incarnation {
-            return vec![];
+    pub(crate) fn handle_started(&mut self, rank: u32, incarnation: u32, pid: u32) {
+        let state = self.ranks.get_mut(rank as usize);
+        if let Some(state) = state.filter(|state| state.incarnation == incarnation) {
+            state.pid = Some(pid);
         }
-        state.pid = Some(pid);
-        if incarnation == 0 {
-            return vec![];
-        }
-        vec![Action::Broadcast(ToAgent::Joined { rank, incarnation })]
     }
 
     pub(crate) fn handle_ready(
@@ -123,10 +213,12 @@ impl Job {
         let Some(state) = self.ranks.get_mut(rank as usize) else {
             return vec![];
         };
-        if state.incarnation != incarnation || state.ended.is_some() {
+        let is_over = state.incarnation == incarnation && state.ended.is_some();
+        // Its agent may be quicker than the log: then it is of a life that was not heard of.
+        if incarnation < state.incarnation || is_over {
             return vec![];
         }
-        state.locator = Some(locator.clone());
+        state.locator = Some((incarnation, locator.clone()));
         let waiting = std::mem::take(&mut state.waiting);
         let answer = ToAgent::Located {
             rank,
@@ -139,7 +231,7 @@ impl Job {
             .collect()
     }
 
-    pub(crate) fn handle_left(&mut self, rank: u32, incarnation: u32) -> Vec<Action> {
+    fn handle_left(&mut self, rank: u32, incarnation: u32) -> Vec<Action> {
         let Some(state) = self.ranks.get_mut(rank as usize) else {
             return vec![];
         };
@@ -150,7 +242,13 @@ impl Job {
         self.refuse_waiting(rank, Unreachable::Left)
     }
 
-    pub(crate) fn handle_locate(&mut self, host: usize, rank: u32) -> Vec<Action> {
+    /// A process wants to reach this life of another, or a later one.
+    pub(crate) fn handle_locate(
+        &mut self,
+        host: usize,
+        rank: u32,
+        incarnation: u32,
+    ) -> Vec<Action> {
         let Some(state) = self.ranks.get_mut(rank as usize) else {
             return vec![Action::Tell(
                 host,
@@ -160,11 +258,14 @@ impl Job {
                 },
             )];
         };
-        let answer = match (&state.locator, state.gone()) {
+        let known = state.locator.as_ref();
+        let known = known.filter(|(life, _)| *life >= incarnation.max(state.incarnation));
+        let gone = state.gone().filter(|_| state.incarnation >= incarnation);
+        let answer = match (known, gone) {
             (_, Some(reason)) => ToAgent::Unreachable { rank, reason },
-            (Some(locator), None) => ToAgent::Located {
+            (Some((incarnation, locator)), None) => ToAgent::Located {
                 rank,
-                incarnation: state.incarnation,
+                incarnation: *incarnation,
                 locator: locator.clone(),
             },
             (None, None) => {
@@ -178,7 +279,7 @@ impl Job {
     /// A process says that it waits for long; `text` is a predicate without a full stop.
     ///
     /// If it alone waits, that others have ended may be the reason.
-    pub(crate) fn handle_waiting(&mut self, rank: u32, text: &str, now: Instant) -> Vec<Action> {
+    pub(crate) fn handle_waiting(&mut self, rank: u32, text: &str, now: Time) -> Vec<Action> {
         let Some(state) = self.ranks.get_mut(rank as usize) else {
             return vec![];
         };
@@ -189,12 +290,12 @@ impl Job {
         if !std::mem::replace(&mut state.hinting, true) {
             self.hinting += 1;
         }
-        let too_soon = |last| now.saturating_duration_since(last) < HINT_INTERVAL;
+        let too_soon = |last| now.since(last) < HINT_INTERVAL;
         if state.hinted.is_some_and(too_soon) {
             return vec![];
         }
         state.hinted = Some(now);
-        let host = &self.hosts[state.host];
+        let host = &self.hosts[state.host].name;
         let others = self.ranks.len() - 1;
         let tail = match self.ranks.len() - self.alive {
             ended if self.hinting == 1 => words::have_ended(ended, others),
@@ -207,11 +308,18 @@ impl Job {
         let Some(state) = self.ranks.get(rank as usize) else {
             return vec![];
         };
-        let (host, text) = (&self.hosts[state.host], words::printable(text));
+        let (host, text) = (&self.hosts[state.host].name, words::printable(text));
         vec![Action::Say(format!("rank {rank} on {host} {text}."))]
     }
 
-    pub(crate) fn handle_exited(&mut self, rank: u32, incarnation: u32, how: Death) -> Vec<Action> {
+    /// A process ended, and this was decided.
+    fn handle_exited(
+        &mut self,
+        rank: u32,
+        incarnation: u32,
+        how: Death,
+        decided: Decided,
+    ) -> Vec<Action> {
         let Some(state) = self.ranks.get_mut(rank as usize) else {
             return vec![];
         };
@@ -238,58 +346,112 @@ impl Job {
                 }
             };
         }
-        match self.policy {
-            OnDeath::Stop => self.fail(rank, how, &subject),
-            OnDeath::Continue => self.go_on(rank, how, &subject),
-            OnDeath::Restart if how == Death::HostLost => self.fail(rank, how, &subject),
-            OnDeath::Restart if self.restarts >= self.max_restarts => {
-                let subject = format!(
-                    "{subject}, after {} restarts (see --max-restarts)",
-                    self.restarts
-                );
-                self.fail(rank, how, &subject)
+        match decided {
+            Decided::GoesOn => self.go_on(rank, how, &subject),
+            Decided::Restarts(incarnation) => vec![Action::Say(format!(
+                "{subject}; started it again (incarnation {incarnation})."
+            ))],
+            Decided::Stops => {
+                let out_of_restarts =
+                    self.policy == OnDeath::Restart && self.restarts >= self.max_restarts;
+                let tail = match out_of_restarts && how != Death::HostLost {
+                    true => format!(", after {} restarts (see --max-restarts)", self.restarts),
+                    false => String::new(),
+                };
+                self.fail(rank, how, &format!("{subject}{tail}"))
             }
-            OnDeath::Restart => self.restart(rank, how, &subject),
         }
     }
 
-    /// The agent of a host is gone, and its processes with it. `why` is a clause.
-    pub(crate) fn handle_host_lost(&mut self, host: usize, why: &str) -> Vec<Action> {
-        let lost: Vec<u32> = (0..)
-            .zip(&self.ranks)
-            .filter(|(_, r)| r.host == host && r.ended.is_none())
-            .map(|(i, _)| i)
-            .collect();
-        if lost.is_empty() {
+    /// The link to the agent of a host is gone; `why` is a clause. What becomes of the host's processes the root says, unless it is
+    /// the root's host, or one that never joined.
+    pub(crate) fn handle_closed(&mut self, host: usize, why: String) -> Vec<Action> {
+        let joined = self.hosts[host].joined;
+        self.hosts[host].closed = Some(why);
+        if host == ROOT || !joined {
+            return self.handle_host_lost(host, HostEnd::Refused);
+        }
+        vec![]
+    }
+
+    /// Nothing was heard of the root for as long as others may live without it.
+    pub(crate) fn handle_root_silent(&mut self) -> Vec<Action> {
+        let clause = words::silent_for(self.pace.lease);
+        self.hosts[ROOT].closed.get_or_insert(clause);
+        self.handle_host_lost(ROOT, HostEnd::Refused)
+    }
+
+    /// An agent ended its processes by itself; `text` is a predicate.
+    pub(crate) fn handle_fenced(&mut self, host: usize, text: &str) -> Vec<Action> {
+        if self.stopping || std::mem::replace(&mut self.said_fenced, true) {
             return vec![];
         }
-        let name = &self.hosts[host];
+        let (name, text) = (&self.hosts[host].name, words::printable(text));
+        vec![Action::Say(format!("host {name} {text}."))]
+    }
+
+    fn read_host_ended(&mut self, host: usize, how: HostEnd) -> Vec<Action> {
+        if host >= self.hosts.len() {
+            return vec![];
+        }
+        if how == HostEnd::Left {
+            // What it was never told to start ends with it.
+            self.end_all_of(host);
+            return vec![];
+        }
+        self.handle_host_lost(host, how)
+    }
+
+    /// A host is gone, and its processes with it.
+    fn handle_host_lost(&mut self, host: usize, how: HostEnd) -> Vec<Action> {
+        let lost = self.living_on(host);
+        if lost.is_empty() && (host != ROOT || self.alive == 0) {
+            return vec![];
+        }
+        // Without the root nobody decides.
+        let goes_on = self.policy == OnDeath::Continue && host != ROOT;
         let mut actions = vec![];
-        if self.policy != OnDeath::Continue && !self.stopping {
-            let others = self.alive - lost.len();
-            let tail = words::ended_others(others);
-            actions = self.stop(
-                Some(format!("host {name} was lost: {why}{tail}")),
-                LOST_HOST,
-            );
+        if !goes_on && !self.stopping {
+            let tail = words::ended_others(self.alive - lost.len());
+            actions = self.stop_for(Some(Verdict::HostLost { host, how, tail }), LOST_HOST);
         } else if !self.stopping {
-            actions.push(Action::Say(format!(
-                "host {name} was lost: {why}; the others go on."
-            )));
+            let lost = self.words_of_loss(host, how);
+            actions.push(Action::Say(format!("{lost}; the others go on.")));
         }
         for rank in lost {
             let incarnation = self.ranks[rank as usize].incarnation;
-            if self.stopping {
-                self.handle_exited(rank, incarnation, Death::HostLost);
-                continue;
-            }
-            let said = self.handle_exited(rank, incarnation, Death::HostLost);
-            actions.extend(
-                said.into_iter()
-                    .filter(|action| !matches!(action, Action::Say(_))),
-            );
+            let said = self.handle_exited(rank, incarnation, Death::HostLost, Decided::GoesOn);
+            let is_said = |action: &Action| matches!(action, Action::Say(_));
+            actions.extend(said.into_iter().filter(|action| !is_said(action)));
         }
         actions
+    }
+
+    fn living_on(&self, host: usize) -> Vec<u32> {
+        let ranks = (0..).zip(&self.ranks);
+        let living = ranks.filter(|(_, rank)| rank.host == host && rank.ended.is_none());
+        living.map(|(rank, _)| rank).collect()
+    }
+
+    fn end_all_of(&mut self, host: usize) {
+        for rank in self.living_on(host) {
+            let state = &mut self.ranks[rank as usize];
+            state.ended = Some(Death::HostLost);
+            self.alive -= 1;
+            self.hinting -= usize::from(std::mem::take(&mut state.hinting));
+        }
+    }
+
+    /// "host h2 was lost: …".
+    fn words_of_loss(&self, host: usize, how: HostEnd) -> String {
+        let Host { name, closed, .. } = &self.hosts[host];
+        let why = match (closed, how) {
+            // That its agent then ended is a consequence.
+            (_, HostEnd::Silent) => words::silent_for(self.pace.verdict()),
+            (Some(closed), _) => closed.clone(),
+            (None, _) => "its agent has ended".to_owned(),
+        };
+        format!("host {name} was lost: {why}")
     }
 
     pub(crate) fn handle_signal(&mut self, number: u8) {
@@ -298,26 +460,6 @@ impl Job {
             let alive = self.alive;
             self.interrupts.push(Interrupt { number, alive });
         }
-    }
-
-    pub(crate) fn handle_ask_last(&mut self, rank: u32, incarnation: u32) {
-        let state = self.ranks.get_mut(rank as usize);
-        if let Some(state) = state.filter(|state| state.incarnation == incarnation) {
-            state.asks_last = true;
-        }
-    }
-
-    /// Tells a process that asked that it is the only one left: who ended was not started again, and will not be.
-    pub(crate) fn poll_last(&mut self) -> Option<Action> {
-        if self.alive != 1 || self.stopping {
-            return None;
-        }
-        let asks = |state: &Rank| state.ended.is_none() && state.asks_last;
-        let rank = self.ranks.iter().position(asks)?;
-        let state = &mut self.ranks[rank];
-        state.asks_last = false;
-        let rank = rank as u32;
-        Some(Action::Tell(state.host, ToAgent::Last { rank }))
     }
 
     /// Whether no process is left, and none will be started.
@@ -338,7 +480,12 @@ impl Job {
     }
 
     pub(crate) fn verdict(&mut self) -> Option<String> {
-        self.verdict.take()
+        match self.verdict.take()? {
+            Verdict::Sentence(sentence) => Some(sentence),
+            Verdict::HostLost { host, how, tail } => {
+                Some(format!("{}{tail}", self.words_of_loss(host, how)))
+            }
+        }
     }
 
     /// How many ranks there are.
@@ -370,38 +517,27 @@ impl Job {
         let mut actions = self.refuse_waiting(rank, Unreachable::Dead);
         let tail = words::others_go_on(self.alive);
         actions.push(Action::Say(format!("{subject}{tail}")));
-        let incarnation = self.ranks[rank as usize].incarnation;
-        actions.push(Action::Broadcast(ToAgent::Died {
-            rank,
-            incarnation,
-            how,
-        }));
         actions
     }
 
-    fn restart(&mut self, rank: u32, how: Death, subject: &str) -> Vec<Action> {
+    /// A new life of a process begins.
+    fn begin(&mut self, rank: u32, incarnation: u32) -> Vec<Action> {
+        let Some(state) = self.ranks.get_mut(rank as usize) else {
+            return vec![];
+        };
+        if state.ended.take().is_none() {
+            return vec![];
+        }
         self.restarts += 1;
         self.alive += 1;
-        let state = &mut self.ranks[rank as usize];
-        let died = ToAgent::Died {
-            rank,
-            incarnation: state.incarnation,
-            how,
-        };
-        state.incarnation += 1;
-        state.ended = None;
+        state.incarnation = incarnation;
         state.pid = None;
         state.left = false;
-        state.asks_last = false;
-        state.locator = None;
-        let incarnation = state.incarnation;
-        vec![
-            Action::Say(format!(
-                "{subject}; started it again (incarnation {incarnation})."
-            )),
-            Action::Broadcast(died),
-            Action::Tell(state.host, ToAgent::Restart { rank, incarnation }),
-        ]
+        // After a key of the terminal, which reaches a process before the root is told of it, this is nobody's wish.
+        match self.interrupts.last().copied() {
+            Some(signal) => self.stop_by_signal(signal.number),
+            None => vec![],
+        }
     }
 
     fn refuse_waiting(&mut self, rank: u32, reason: Unreachable) -> Vec<Action> {
@@ -423,12 +559,47 @@ impl Job {
 
     fn describe(&self, rank: u32, how: Death) -> String {
         let state = &self.ranks[rank as usize];
-        let host = &self.hosts[state.host];
+        let host = &self.hosts[state.host].name;
         let pid = state
             .pid
             .map_or(String::new(), |pid| format!(" (pid {pid})"));
         let what = words::death(how);
         format!("rank {rank} on {host}{pid} {what}")
+    }
+}
+
+/// What was decided about a death.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decided {
+    /// The others go on.
+    GoesOn,
+    /// It is started again, in this life.
+    Restarts(u32),
+    /// The job ends.
+    Stops,
+}
+
+/// What the entries after a death say of it: all that follows from it is there.
+fn decided(rank: u32, after: &[Entry]) -> Decided {
+    let found = after.iter().find_map(|entry| match entry {
+        Entry::Restarted { process, .. } if process.rank == rank => {
+            Some(Decided::Restarts(process.incarnation.0))
+        }
+        Entry::JobEnds(Ending::Process { process, .. }) if process.rank == rank => {
+            Some(Decided::Stops)
+        }
+        _ => None,
+    });
+    found.unwrap_or(Decided::GoesOn)
+}
+
+impl Host {
+    fn new(name: String) -> Self {
+        Self {
+            name,
+            joined: false,
+            closed: None,
+        }
     }
 }
 
@@ -440,6 +611,9 @@ fn code(how: Death) -> u8 {
         Death::HostLost => LOST_HOST,
     }
 }
+
+/// The host whose agent is the root.
+const ROOT: usize = 0;
 
 /// Between two hints of one rank: a job that waits must not bury what it has printed.
 const HINT_INTERVAL: Duration = Duration::from_secs(10);

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use mizzen_proto::boot::{MAX_PROCESSES, OnDeath};
+use mizzen_proto::boot::{MAX_PROCESSES, OnDeath, Preset};
+use mizzen_proto::membership::Pace;
 
 use crate::hosts::{DEFAULT_REMOTE_SHELL, Host, check_remote_shell, parse_hosts};
 
@@ -63,6 +64,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_MAX_RESTARTS)]
     pub(crate) max_restarts: u32,
 
+    /// How patient hosts are with each other: how long one may be silent until the others go on without it, or end.
+    #[arg(long, value_name = "HOW", default_value = "default")]
+    pub(crate) pace: Patience,
+
     /// The program, and its arguments: options after it are its own.
     // One list: with the program as an argument of its own, options behind it would be taken for ours. The program is what
     // starts the list, so what looks like an option before it is one of ours, or a misspelt one. After `--` it may.
@@ -80,6 +85,16 @@ pub(crate) enum Policy {
     Restart,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Patience {
+    /// A silent host is given up after 4.5 s: for hosts that are never busy for a second.
+    Fast,
+    /// A silent host is given up after 12 s; one that stands still for 6 s is not.
+    Default,
+    /// A silent host is given up after 152 s: for networks that are repaired meanwhile.
+    Patient,
+}
+
 impl Run {
     /// Checks what the types cannot say.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
@@ -91,6 +106,23 @@ impl Run {
         let mut hosts = parse_hosts(&self.hosts)?;
         hosts.truncate(self.processes as usize);
         Ok(hosts)
+    }
+
+    pub(crate) fn preset(&self) -> Preset {
+        match self.pace {
+            Patience::Fast => Preset::Fast,
+            Patience::Default => Preset::Default,
+            Patience::Patient => Preset::Patient,
+        }
+    }
+
+    /// All durations of that.
+    pub(crate) fn pace(&self) -> Pace {
+        match self.pace {
+            Patience::Fast => Pace::FAST,
+            Patience::Default => Pace::DEFAULT,
+            Patience::Patient => Pace::PATIENT,
+        }
     }
 
     pub(crate) fn on_death(&self) -> OnDeath {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use anyhow::Context;
 use mizzen_agent::hide_memory;
 use mizzen_identity::Authority;
-use mizzen_proto::boot::{AGENT_FD, Secret, Start, ToAgent};
+use mizzen_proto::boot::{AGENT_FD, Part, Secret, Start, ToAgent};
 
 use super::job::Job;
 use super::networks;
@@ -56,6 +56,16 @@ pub(super) fn starts(
             networks: networks.next().unwrap_or_default(),
             show_paths: options.show_paths,
             cluster: options.cluster.clone(),
+            part: Part {
+                number: u32::try_from(i).context("too many hosts")?,
+                pace: options.preset(),
+                max_restarts: options.max_restarts,
+                placed: if i == 0 {
+                    placed(hosts.len(), job)
+                } else {
+                    vec![]
+                },
+            },
             // As long as the secret, which is put in when there is no copy to be forgotten.
             authority: Secret::new(vec![0; secret().as_bytes().len()]),
         }));
@@ -68,6 +78,12 @@ pub(super) fn starts(
         starts.push(Some(start));
     }
     Ok(starts)
+}
+
+/// How many ranks each host has.
+fn placed(hosts: usize, job: &Job) -> Vec<u32> {
+    let count = |host| u32::try_from(job.ranks_of(host).len()).unwrap_or(u32::MAX);
+    (0..hosts).map(count).collect()
 }
 
 /// Who will certify the processes, if they meet over a network.

@@ -25,6 +25,11 @@ impl Me {
         Self { agent, boot }
     }
 
+    /// What the agent says next, epochs apart.
+    pub fn hear(&self) -> Option<ToProcess> {
+        hear(&self.agent)
+    }
+
     pub fn ask(&self, request: Vec<u8>) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let packet = FromProcess::Certify { request };
@@ -46,9 +51,14 @@ impl Me {
 /// What the agent says, or nothing if it closed the socket.
 fn hear(agent: &Socket) -> Option<ToProcess> {
     let mut buffer = [0; MAX_PACKET];
-    match agent.recv(&mut buffer) {
-        Ok(received) => Some(ToProcess::decode(&buffer[..received.len]).unwrap()),
-        Err(SocketError::Closed) => None,
-        Err(other) => panic!("{other}"),
+    loop {
+        let packet = match agent.recv(&mut buffer) {
+            Ok(received) => ToProcess::decode(&buffer[..received.len]).unwrap(),
+            Err(SocketError::Closed) => return None,
+            Err(other) => panic!("{other}"),
+        };
+        if !matches!(packet, ToProcess::Epoch { .. } | ToProcess::Fenced { .. }) {
+            return Some(packet);
+        }
     }
 }

@@ -251,6 +251,122 @@ impl Drop for Namespaces {
     }
 }
 
+/// Namespaces that are hosts on one switch, each with a cable that can be pulled. Removed at the end.
+pub struct Cluster {
+    switch: String,
+    pub names: Vec<String>,
+}
+
+impl Cluster {
+    pub fn new(hosts: usize) -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let id = format!(
+            "{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let cluster = Self {
+            switch: format!("mzs-{id}"),
+            names: (1..=hosts).map(|host| format!("mz{host}-{id}")).collect(),
+        };
+        let switch = &cluster.switch;
+        let mut made = ip(&["netns", "add", switch])
+            && ip(&["-n", switch, "link", "add", "br0", "type", "bridge"])
+            && ip(&["-n", switch, "link", "set", "br0", "up"]);
+        for (host, name) in (1..).zip(&cluster.names) {
+            let port = format!("port{host}");
+            let address = format!("10.78.0.{host}/24");
+            made = made
+                && ip(&["netns", "add", name])
+                && ip(&[
+                    "link", "add", "mz0", "netns", name, "type", "veth", "peer", "name", &port,
+                    "netns", switch,
+                ])
+                // No chatter of IPv6 in what is counted.
+                && ip(&["-n", name, "link", "set", "mz0", "addrgenmode", "none"])
+                && ip(&["-n", name, "addr", "add", &address, "dev", "mz0"])
+                && ip(&["-n", name, "link", "set", "mz0", "up"])
+                && ip(&["-n", switch, "link", "set", &port, "master", "br0"])
+                && ip(&["-n", switch, "link", "set", &port, "up"]);
+        }
+        if !made {
+            eprintln!("skipped: network namespaces cannot be made here");
+        }
+        made.then_some(cluster)
+    }
+
+    /// For `--hosts`.
+    pub fn hosts(&self) -> String {
+        let one = |(host, name): (usize, &String)| format!("{name}=10.78.0.{}", host + 1);
+        let all: Vec<String> = self.names.iter().enumerate().map(one).collect();
+        all.join(",")
+    }
+
+    /// Pulls the cable of a host out of the switch, or puts it in again.
+    pub fn set_cable(&self, host: usize, state: &str) {
+        let port = format!("port{}", host + 1);
+        // The host itself does not see it, as if the cable were cut further away.
+        let args = ["-n", &self.switch, "link", "set", &port];
+        let args = match state {
+            "in" => [&args[..], &["master", "br0"]].concat(),
+            _ => [&args[..], &["nomaster"]].concat(),
+        };
+        assert!(ip(&args));
+    }
+
+    /// Lets a host send nothing to another from now on.
+    pub fn block(&self, host: usize, other: usize) {
+        let to = format!("10.78.0.{}/32", other + 1);
+        assert!(ip(&[
+            "-n",
+            &self.names[host],
+            "route",
+            "add",
+            "blackhole",
+            &to
+        ]));
+    }
+
+    /// All processes of a host.
+    pub fn processes(&self, host: usize) -> Vec<u32> {
+        let mut command = Command::new("ip");
+        let found = found_output(command.args(["netns", "pids", &self.names[host]]));
+        text(&found)
+            .lines()
+            .filter_map(|pid| pid.trim().parse().ok())
+            .collect()
+    }
+
+    /// Sends a signal to all processes of a host, agents included.
+    pub fn signal(&self, host: usize, number: i32) {
+        for pid in self.processes(host) {
+            if let Ok(process) = mizzen_shm::ProcessFd::open(pid) {
+                let _ = process.send_signal(number);
+            }
+        }
+    }
+
+    /// How many packets a host has sent.
+    pub fn packets(&self, host: usize) -> u64 {
+        let path = "/sys/class/net/mz0/statistics/tx_packets";
+        let mut command = Command::new("ip");
+        let found = command.args(["netns", "exec", &self.names[host], "cat", path]);
+        text(&found_output(found)).trim().parse().unwrap()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for name in self.names.iter().chain([&self.switch]) {
+            ip(&["netns", "del", name]);
+        }
+    }
+}
+
+fn found_output(command: &mut Command) -> Vec<u8> {
+    command.output().unwrap().stdout
+}
+
 fn ip(args: &[&str]) -> bool {
     Command::new("ip")
         .args(args)

@@ -508,6 +508,8 @@ impl Rounds {
                 self.keeper.notify();
             }
             ToProcess::Last => process.note_last(),
+            // Who refuses frames of ended lives will count epochs; nobody does yet.
+            ToProcess::Epoch { .. } | ToProcess::Fenced { .. } => (),
             // Both were taken while joining; there is one of each.
             ToProcess::Boot(_) | ToProcess::Certificate { .. } => (),
         }

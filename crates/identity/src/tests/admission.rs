@@ -28,6 +28,22 @@ fn processes_of_a_job_know_each_other() {
 }
 
 #[test]
+fn agents_believe_agents_and_processes_processes() {
+    let authority = authority();
+    let agent = |host| Identity::agent("local", JOB, host, 1).unwrap();
+    let [a, b] = [agent(0), agent(1)].map(|who| credentials(&authority, &who));
+    let (client, _) = handshake(a.client_config(), b.server_config()).unwrap();
+    assert_eq!(a.peer(&client).unwrap(), agent(1));
+    // The same numbers do not make a process an agent.
+    let process = credentials(&authority, &Identity::new("local", JOB, 1, 1).unwrap());
+    assert!(handshake(process.client_config(), b.server_config()).is_err());
+    assert!(handshake(b.client_config(), process.server_config()).is_err());
+    let text = agent(7).to_string();
+    assert_eq!(text.parse::<Identity>().unwrap(), agent(7));
+    assert_ne!(text, Identity::new("local", JOB, 7, 1).unwrap().to_string());
+}
+
+#[test]
 fn processes_certified_by_different_agents_know_each_other() {
     let launcher = authority();
     let agent = || Authority::from_secret(launcher.to_secret().as_bytes()).unwrap();

@@ -76,7 +76,7 @@ fn a_secret_with_a_damaged_key_is_refused() {
 fn the_longest_names_fit_the_limits() {
     let cluster = "c".repeat(crate::MAX_CLUSTER);
     let authority = Authority::new(&cluster, [0xff; 16]).unwrap();
-    let identity = Identity::new(&cluster, [0xff; 16], u32::MAX, u32::MAX).unwrap();
+    let identity = Identity::agent(&cluster, [0xff; 16], u32::MAX, u32::MAX).unwrap();
     assert_eq!(identity.to_string().len(), crate::MAX_URI);
     assert_eq!(authority.to_secret().as_bytes().len(), MAX_SECRET);
     let keys = Keys::generate().unwrap();

@@ -2,7 +2,7 @@
 
 use super::codec::{Reader, frame};
 use super::{
-    Death, DecodeError, FRAME_HEADER, MAX_ERROR, MAX_FRAME, MAX_LOCATOR, MAX_OUTPUT, MAX_WAITING,
+    DecodeError, FRAME_HEADER, MAX_ERROR, MAX_FRAME, MAX_LOCATOR, MAX_OUTPUT, MAX_WAITING,
     Progress, Start, TooLarge, Unreachable,
 };
 
@@ -34,36 +34,23 @@ pub enum ToAgent {
         /// Why.
         reason: Unreachable,
     },
-    /// A process failed and the job goes on: tell your processes.
-    Died {
-        /// Who.
-        rank: u32,
-        /// Which life of it.
-        incarnation: u32,
-        /// Of what.
-        how: Death,
+    /// Where the agent of the first host, which is the root of the job, listens: the answer to its
+    /// [`Listening`](FromAgent::Listening), to all other agents.
+    Root {
+        /// Where.
+        locator: String,
     },
-    /// A process was started again: tell your processes.
-    Joined {
-        /// Who.
-        rank: u32,
-        /// Which life of it.
-        incarnation: u32,
-    },
-    /// Start this process of yours, which died, again.
-    Restart {
-        /// Who.
-        rank: u32,
-        /// Which life this will be.
-        incarnation: u32,
-    },
-    /// The answer to [`AskLast`](FromAgent::AskLast): all other processes have ended, and none will be started again.
-    Last {
-        /// Who.
-        rank: u32,
+    /// To the root: a signal that asks programs to end came, and is passed on as [`Signal`](Self::Signal) when the root's
+    /// [`News`](FromAgent::News) say so.
+    Interrupt {
+        /// Its number.
+        number: u8,
     },
     /// End all your processes, report their ends, then end yourself.
-    Stop,
+    Stop {
+        /// What the launcher returns.
+        code: u8,
+    },
     /// You may send so many bytes of [`Output`](FromAgent::Output) more, besides the [`OUTPUT_ROOM`](super::OUTPUT_ROOM)
     /// that you had in the beginning. Everything else you may always send.
     Room {
@@ -107,35 +94,21 @@ impl ToAgent {
                 w.u32(*rank);
                 w.unreachable(*reason)
             }
-            Self::Died {
-                rank,
-                incarnation,
-                how,
-            } => {
+            Self::Root { locator } => {
                 w.u8(5);
-                w.life(*rank, *incarnation)?;
-                w.death(*how)
+                w.text(locator, MAX_LOCATOR)
             }
-            Self::Joined { rank, incarnation } => {
-                w.u8(6);
-                w.life(*rank, *incarnation)
+            Self::Interrupt { number } => {
+                w.raw(&[6, *number]);
+                Ok(())
             }
-            Self::Restart { rank, incarnation } => {
-                w.u8(7);
-                w.life(*rank, *incarnation)
-            }
-            Self::Stop => {
-                w.u8(8);
+            Self::Stop { code } => {
+                w.raw(&[8, *code]);
                 Ok(())
             }
             Self::Room { bytes } => {
                 w.u8(9);
                 w.u32(*bytes);
-                Ok(())
-            }
-            Self::Last { rank } => {
-                w.u8(10);
-                w.u32(*rank);
                 Ok(())
             }
         })
@@ -167,22 +140,12 @@ impl ToAgent {
                 rank: r.u32()?,
                 reason: r.unreachable()?,
             }),
-            5 => Ok(Self::Died {
-                rank: r.u32()?,
-                incarnation: r.u32()?,
-                how: r.death()?,
+            5 => Ok(Self::Root {
+                locator: r.text(MAX_LOCATOR)?,
             }),
-            6 => Ok(Self::Joined {
-                rank: r.u32()?,
-                incarnation: r.u32()?,
-            }),
-            7 => Ok(Self::Restart {
-                rank: r.u32()?,
-                incarnation: r.u32()?,
-            }),
-            8 => Ok(Self::Stop),
+            6 => Ok(Self::Interrupt { number: r.u8()? }),
+            8 => Ok(Self::Stop { code: r.u8()? }),
             9 => Ok(Self::Room { bytes: r.u32()? }),
-            10 => Ok(Self::Last { rank: r.u32()? }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -214,16 +177,6 @@ pub enum FromAgent {
         /// Its number on its host.
         pid: u32,
     },
-    /// A process ended. All that it wrote was sent before, unless there was no [`Room`](ToAgent::Room) for it: then it
-    /// follows.
-    Exited {
-        /// Who.
-        rank: u32,
-        /// Which life of it.
-        incarnation: u32,
-        /// Of what.
-        how: Death,
-    },
     /// A process listens.
     Ready {
         /// Who.
@@ -232,13 +185,6 @@ pub enum FromAgent {
         incarnation: u32,
         /// Where.
         locator: String,
-    },
-    /// A process left the job; it may still run.
-    Left {
-        /// Who.
-        rank: u32,
-        /// Which life of it.
-        incarnation: u32,
     },
     /// A process says that one of its calls waits for long.
     Waiting {
@@ -261,17 +207,29 @@ pub enum FromAgent {
         /// What it said in [`Progress`](super::FromProcess::Progress).
         progress: Progress,
     },
-    /// A process wants to know when it is the last one. Answered by [`Last`](ToAgent::Last) when it is so.
-    AskLast {
-        /// Who.
-        rank: u32,
-        /// Which life of it.
-        incarnation: u32,
-    },
     /// One of my processes wants to reach this one, of another host.
     Locate {
         /// Whom.
         rank: u32,
+        /// Which life of it at least: a later one than was heard of is waited for.
+        incarnation: u32,
+    },
+    /// I am the root, and other agents reach me there. Only in a job of several hosts.
+    Listening {
+        /// Where.
+        locator: String,
+    },
+    /// I am the root, and this was decided.
+    News {
+        /// What: `membership::News`, encoded.
+        news: Vec<u8>,
+    },
+    /// I am the root, and alive. Said with each beat in a job of several hosts.
+    Pulse,
+    /// I may not let my processes run any more, and end them.
+    Fenced {
+        /// Why: what follows "host h1", without a full stop. At most [`MAX_WAITING`] bytes.
+        text: String,
     },
     /// I cannot go on: a sentence for the user. My processes are ended.
     Error {
@@ -317,15 +275,6 @@ impl FromAgent {
                 w.u32(*pid);
                 Ok(())
             }
-            Self::Exited {
-                rank,
-                incarnation,
-                how,
-            } => {
-                w.u8(4);
-                w.life(*rank, *incarnation)?;
-                w.death(*how)
-            }
             Self::Ready {
                 rank,
                 incarnation,
@@ -335,18 +284,17 @@ impl FromAgent {
                 w.life(*rank, *incarnation)?;
                 w.text(locator, MAX_LOCATOR)
             }
-            Self::Locate { rank } => {
+            Self::Locate { rank, incarnation } => {
                 w.u8(6);
-                w.u32(*rank);
-                Ok(())
+                w.life(*rank, *incarnation)
             }
             Self::Error { text } => {
                 w.u8(7);
                 w.text(text, MAX_ERROR)
             }
-            Self::Left { rank, incarnation } => {
+            Self::Listening { locator } => {
                 w.u8(8);
-                w.life(*rank, *incarnation)
+                w.text(locator, MAX_LOCATOR)
             }
             Self::Waiting { rank, text } => {
                 w.u8(9);
@@ -358,9 +306,17 @@ impl FromAgent {
                 w.u32(*rank);
                 w.text(text, MAX_WAITING)
             }
-            Self::AskLast { rank, incarnation } => {
+            Self::News { news } => {
                 w.u8(11);
-                w.life(*rank, *incarnation)
+                w.bytes(news, MAX_FRAME)
+            }
+            Self::Pulse => {
+                w.u8(13);
+                Ok(())
+            }
+            Self::Fenced { text } => {
+                w.u8(14);
+                w.text(text, MAX_WAITING)
             }
             Self::Progress { rank, progress } => {
                 w.u8(12);
@@ -401,23 +357,20 @@ impl FromAgent {
                 incarnation: r.u32()?,
                 pid: r.u32()?,
             }),
-            4 => Ok(Self::Exited {
-                rank: r.u32()?,
-                incarnation: r.u32()?,
-                how: r.death()?,
-            }),
             5 => Ok(Self::Ready {
                 rank: r.u32()?,
                 incarnation: r.u32()?,
                 locator: r.text(MAX_LOCATOR)?,
             }),
-            6 => Ok(Self::Locate { rank: r.u32()? }),
+            6 => Ok(Self::Locate {
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+            }),
             7 => Ok(Self::Error {
                 text: r.text(MAX_ERROR)?,
             }),
-            8 => Ok(Self::Left {
-                rank: r.u32()?,
-                incarnation: r.u32()?,
+            8 => Ok(Self::Listening {
+                locator: r.text(MAX_LOCATOR)?,
             }),
             9 => Ok(Self::Waiting {
                 rank: r.u32()?,
@@ -427,9 +380,12 @@ impl FromAgent {
                 rank: r.u32()?,
                 text: r.text(MAX_WAITING)?,
             }),
-            11 => Ok(Self::AskLast {
-                rank: r.u32()?,
-                incarnation: r.u32()?,
+            11 => Ok(Self::News {
+                news: r.bytes(MAX_FRAME)?,
+            }),
+            13 => Ok(Self::Pulse),
+            14 => Ok(Self::Fenced {
+                text: r.text(MAX_WAITING)?,
             }),
             12 => Ok(Self::Progress {
                 rank: r.u32()?,

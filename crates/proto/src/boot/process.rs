@@ -52,11 +52,26 @@ pub enum ToProcess {
         /// Of what.
         how: Death,
     },
-    /// A process was started again. Comes after the [`Died`](Self::Died) of its last life.
+    /// A process is started again. Comes after the [`Died`](Self::Died) of its last life.
     Joined {
         /// Who.
         rank: u32,
         /// Which life of it.
+        incarnation: u32,
+    },
+    /// This is all that was told of this epoch. Epochs grow by one, from the first that a process hears of; those without a death are told
+    /// too, so that a gap shows.
+    Epoch {
+        /// Which one.
+        epoch: u64,
+    },
+    /// Lives up to this one of these ranks have ended: take nothing of them. Only before the first [`Epoch`](Self::Epoch).
+    Fenced {
+        /// The first of neighbouring ranks.
+        first: u32,
+        /// The last of them.
+        last: u32,
+        /// The latest life that has ended.
         incarnation: u32,
     },
     /// The answer to [`AskLast`](FromProcess::AskLast): all other processes have ended, and none will be started again.
@@ -127,6 +142,20 @@ impl ToProcess {
                 w.u8(8);
                 Ok(())
             }
+            Self::Epoch { epoch } => {
+                w.u8(9);
+                w.u64(*epoch);
+                Ok(())
+            }
+            Self::Fenced {
+                first,
+                last,
+                incarnation,
+            } => {
+                w.u8(10);
+                w.u32(*first);
+                w.life(*last, *incarnation)
+            }
         })
     }
 
@@ -166,6 +195,12 @@ impl ToProcess {
                 certificate: r.bytes(MAX_CERTIFICATE)?,
             }),
             8 => Ok(Self::Last),
+            9 => Ok(Self::Epoch { epoch: r.u64()? }),
+            10 => Ok(Self::Fenced {
+                first: r.u32()?,
+                last: r.u32()?,
+                incarnation: r.u32()?,
+            }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }

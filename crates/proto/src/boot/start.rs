@@ -37,8 +37,34 @@ pub struct Start {
     pub show_paths: bool,
     /// The name of the cluster.
     pub cluster: String,
+    /// Its part in who decides.
+    pub part: Part,
     /// What makes the job's authority, if the job has several hosts.
     pub authority: Secret,
+}
+
+/// The part of an agent in who decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Which host this is, from 0: the agent of the first one is the root.
+    pub number: u32,
+    /// How patient agents are with each other.
+    pub pace: Preset,
+    /// How many times processes are started again, all together.
+    pub max_restarts: u32,
+    /// To the root: how many ranks each host has, in order of hosts and ranks. Empty to others.
+    pub placed: Vec<u32>,
+}
+
+/// How patient agents are with each other: a preset of `membership::Pace`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// A host is given up soon.
+    Fast,
+    /// As most jobs want it.
+    Default,
+    /// Networks that are repaired meanwhile.
+    Patient,
 }
 
 /// What the death of a process does to the job.
@@ -82,6 +108,7 @@ impl Start {
         Network::encode_all(&self.networks, w)?;
         w.u8(u8::from(self.show_paths));
         w.text(&self.cluster, MAX_CLUSTER)?;
+        self.part.encode(w)?;
         // The last: the buffer must not grow, and leave a copy behind, once it is there.
         w.bytes(self.authority.as_bytes(), MAX_SECRET)
     }
@@ -107,15 +134,58 @@ impl Start {
             networks: Network::decode_all(r)?,
             show_paths: flag(r)?,
             cluster: r.text(MAX_CLUSTER)?,
+            part: Part::decode(r)?,
             authority: Secret::new(r.bytes(MAX_SECRET)?),
         };
         let in_order = start.ranks.windows(2).all(|pair| pair[0] < pair[1]);
         let in_job = start.ranks.last().is_some_and(|last| *last < start.size);
-        if start.size > MAX_PROCESSES || !in_order || !in_job {
+        let is_placed = start.part.fits(start.hosts, start.size);
+        if start.size > MAX_PROCESSES || !in_order || !in_job || !is_placed {
             return Err(DecodeError::Value);
         }
         check_hosts(start.hosts, start.size, start.authority.as_bytes())?;
         Ok(start)
+    }
+}
+
+impl Part {
+    fn encode(&self, w: &mut Writer<'_>) -> Result<(), TooLarge> {
+        w.u32(self.number);
+        w.u8(match self.pace {
+            Preset::Fast => 1,
+            Preset::Default => 2,
+            Preset::Patient => 3,
+        });
+        w.u32(self.max_restarts);
+        w.count(self.placed.len())?;
+        self.placed.iter().for_each(|count| w.u32(*count));
+        Ok(())
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            number: r.u32()?,
+            pace: match r.u8()? {
+                1 => Preset::Fast,
+                2 => Preset::Default,
+                3 => Preset::Patient,
+                kind => return Err(DecodeError::Kind(kind)),
+            },
+            max_restarts: r.u32()?,
+            placed: r.list(Reader::u32)?,
+        })
+    }
+
+    /// Whether it is a part of a job of so many hosts and processes.
+    fn fits(&self, hosts: u32, size: u32) -> bool {
+        let placed: u64 = self.placed.iter().copied().map(u64::from).sum();
+        let whole = self.placed.len() as u64 == u64::from(hosts)
+            && placed == u64::from(size)
+            && !self.placed.contains(&0);
+        match self.number {
+            0 => whole,
+            number => number < hosts && self.placed.is_empty(),
+        }
     }
 }
 

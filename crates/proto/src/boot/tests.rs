@@ -95,7 +95,18 @@ fn start() -> impl Strategy<Value = Start> {
             ranks.push(boot.rank);
             ranks.sort_unstable();
             ranks.dedup();
+            let part = Part {
+                number: boot.hosts - 1,
+                pace: Preset::Patient,
+                max_restarts: boot.incarnation,
+                placed: if boot.hosts == 1 {
+                    vec![boot.size]
+                } else {
+                    vec![]
+                },
+            };
             Start {
+                part,
                 job: boot.job,
                 size: boot.size,
                 host: boot.host,
@@ -146,6 +157,12 @@ fn to_process() -> impl Strategy<Value = ToProcess> {
         any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToProcess::Joined { rank, incarnation }),
         blob().prop_map(|certificate| ToProcess::Certificate { certificate }),
         Just(ToProcess::Last),
+        any::<u64>().prop_map(|epoch| ToProcess::Epoch { epoch }),
+        any::<(u32, u32, u32)>().prop_map(|(first, last, incarnation)| ToProcess::Fenced {
+            first,
+            last,
+            incarnation,
+        }),
     ]
 }
 
@@ -175,16 +192,10 @@ fn to_agent() -> impl Strategy<Value = ToAgent> {
         }),
         (any::<u32>(), unreachable())
             .prop_map(|(rank, reason)| ToAgent::Unreachable { rank, reason }),
-        (any::<u32>(), any::<u32>(), death()).prop_map(|(rank, incarnation, how)| ToAgent::Died {
-            rank,
-            incarnation,
-            how
-        }),
-        any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToAgent::Joined { rank, incarnation }),
-        any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToAgent::Restart { rank, incarnation }),
-        Just(ToAgent::Stop),
+        locator().prop_map(|locator| ToAgent::Root { locator }),
+        any::<u8>().prop_map(|number| ToAgent::Interrupt { number }),
+        any::<u8>().prop_map(|code| ToAgent::Stop { code }),
         any::<u32>().prop_map(|bytes| ToAgent::Room { bytes }),
-        any::<u32>().prop_map(|rank| ToAgent::Last { rank }),
     ]
 }
 
@@ -202,13 +213,6 @@ fn from_agent() -> impl Strategy<Value = FromAgent> {
             incarnation,
             pid
         }),
-        (any::<u32>(), any::<u32>(), death()).prop_map(|(rank, incarnation, how)| {
-            FromAgent::Exited {
-                rank,
-                incarnation,
-                how,
-            }
-        }),
         (any::<u32>(), any::<u32>(), locator()).prop_map(|(rank, incarnation, locator)| {
             FromAgent::Ready {
                 rank,
@@ -216,10 +220,11 @@ fn from_agent() -> impl Strategy<Value = FromAgent> {
                 locator,
             }
         }),
-        any::<u32>().prop_map(|rank| FromAgent::Locate { rank }),
-        any::<(u32, u32)>().prop_map(|(rank, incarnation)| FromAgent::Left { rank, incarnation }),
-        any::<(u32, u32)>()
-            .prop_map(|(rank, incarnation)| FromAgent::AskLast { rank, incarnation }),
+        any::<(u32, u32)>().prop_map(|(rank, incarnation)| FromAgent::Locate { rank, incarnation }),
+        locator().prop_map(|locator| FromAgent::Listening { locator }),
+        blob().prop_map(|news| FromAgent::News { news }),
+        Just(FromAgent::Pulse),
+        waiting().prop_map(|text| FromAgent::Fenced { text }),
         (any::<u32>(), waiting()).prop_map(|(rank, text)| FromAgent::Waiting { rank, text }),
         (any::<u32>(), progress())
             .prop_map(|(rank, progress)| FromAgent::Progress { rank, progress }),
@@ -352,6 +357,12 @@ fn a_start() -> Start {
         env: vec![],
         cwd: b"/".to_vec(),
         on_death: OnDeath::Stop,
+        part: Part {
+            number: 1,
+            pace: Preset::Fast,
+            max_restarts: 7,
+            placed: vec![],
+        },
         networks: vec![Network::plain(), a_network()],
         show_paths: true,
         cluster: "local".into(),
@@ -628,4 +639,34 @@ fn networks_are_bounded() {
     let mut boot = a_boot();
     boot.networks[0].interfaces = vec![String::new(); MAX_INTERFACES + 1];
     assert!(ToProcess::Boot(boot).encode(&mut Vec::new()).is_err());
+}
+
+#[test]
+fn a_part_that_does_not_fit_its_job_is_refused() {
+    let part = |number, placed: &[u32]| Part {
+        number,
+        placed: placed.to_vec(),
+        ..a_start().part
+    };
+    let decoded = |part: Part| {
+        let mut bytes = Vec::new();
+        let start = Start { part, ..a_start() };
+        ToAgent::Start(Box::new(start)).encode(&mut bytes).unwrap();
+        ToAgent::decode(&bytes[FRAME_HEADER..]).is_ok()
+    };
+    for good in [part(1, &[]), part(0, &[2, 2]), part(0, &[1, 3])] {
+        assert!(decoded(good));
+    }
+    let bad = [
+        part(2, &[]),
+        part(1, &[2, 2]),
+        part(0, &[]),
+        part(0, &[4]),
+        part(0, &[2, 1]),
+        part(0, &[4, 0]),
+        part(0, &[u32::MAX, 5]),
+    ];
+    for bad in bad {
+        assert!(!decoded(bad.clone()), "{bad:?}");
+    }
 }

@@ -195,6 +195,14 @@ impl Agent {
         }
     }
 
+    /// The root can be reached, again or for the first time: what was said in vain is said at once, not with the next beat.
+    pub fn handle_root_reached(&mut self, now: Time) {
+        if matches!(self.phase, Phase::Joining | Phase::Member) {
+            self.beat_due = now + self.pace.beat;
+            self.beat(now);
+        }
+    }
+
     /// Time has passed. All frames that have arrived were handled before.
     pub fn handle_tick(&mut self, now: Time) {
         if matches!(self.phase, Phase::Fenced | Phase::Gone) {

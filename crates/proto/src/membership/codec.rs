@@ -3,7 +3,7 @@
 mod log;
 mod values;
 
-use super::{Between, Epoch, FromAgent, FromRoot, MAX_LOCATOR, Order, Report, Said};
+use super::{Between, Epoch, FromAgent, FromRoot, MAX_LOCATOR, News, Order, Report, Said, Spoken};
 use crate::boot::codec::{Reader, Writer, frame};
 use crate::boot::{DecodeError, MAX_FRAME, TooLarge};
 use log::{members, news, put_members, put_news};
@@ -49,7 +49,7 @@ impl FromRoot {
     }
 }
 
-impl Between {
+impl Spoken {
     /// Appends the frame, with its header, to `out`.
     ///
     /// # Errors
@@ -57,19 +57,17 @@ impl Between {
     /// [`TooLarge`], and `out` is as it was.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
         frame(out, |w| match self {
-            Self::Look { from, to } => {
-                w.u8(1);
-                put_agent(w, *from);
-                put_agent(w, *to);
-                Ok(())
-            }
             Self::Up(up) => {
-                w.u8(2);
-                put_from_agent(w, up, false)
+                w.u8(1);
+                put_from_agent(w, up, true)
             }
             Self::Down(down) => {
+                w.u8(2);
+                put_from_root(w, down, true)
+            }
+            Self::Across(across) => {
                 w.u8(3);
-                put_from_root(w, down, false)
+                put_between(w, across)
             }
         })
     }
@@ -81,14 +79,82 @@ impl Between {
     /// See [`DecodeError`].
     pub fn decode(content: &[u8]) -> Result<Self, DecodeError> {
         Reader::whole(content, MAX_FRAME, |r| match r.u8()? {
-            1 => Ok(Self::Look {
-                from: agent(r)?,
-                to: agent(r)?,
-            }),
-            2 => Ok(Self::Up(from_agent(r, false)?)),
-            3 => Ok(Self::Down(from_root(r, false)?)),
+            1 => Ok(Self::Up(from_agent(r, true)?)),
+            2 => Ok(Self::Down(from_root(r, true)?)),
+            3 => Ok(Self::Across(between(r)?)),
             kind => Err(DecodeError::Kind(kind)),
         })
+    }
+}
+
+impl News {
+    /// Appends them to `out`, without a header.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`], and `out` is to be thrown away.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
+        put_news(&mut Writer { out }, self)
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    ///
+    /// See [`DecodeError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Reader::whole(bytes, MAX_FRAME, news)
+    }
+}
+
+impl Between {
+    /// Appends the frame, with its header, to `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`], and `out` is as it was.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
+        frame(out, |w| put_between(w, self))
+    }
+
+    /// Reads the content of a frame.
+    ///
+    /// # Errors
+    ///
+    /// See [`DecodeError`].
+    pub fn decode(content: &[u8]) -> Result<Self, DecodeError> {
+        Reader::whole(content, MAX_FRAME, between)
+    }
+}
+
+fn put_between(w: &mut Writer<'_>, between: &Between) -> Result<(), TooLarge> {
+    match between {
+        Between::Look { from, to } => {
+            w.u8(1);
+            put_agent(w, *from);
+            put_agent(w, *to);
+            Ok(())
+        }
+        Between::Up(up) => {
+            w.u8(2);
+            put_from_agent(w, up, false)
+        }
+        Between::Down(down) => {
+            w.u8(3);
+            put_from_root(w, down, false)
+        }
+    }
+}
+
+fn between(r: &mut Reader<'_>) -> Result<Between, DecodeError> {
+    match r.u8()? {
+        1 => Ok(Between::Look {
+            from: agent(r)?,
+            to: agent(r)?,
+        }),
+        2 => Ok(Between::Up(from_agent(r, false)?)),
+        3 => Ok(Between::Down(from_root(r, false)?)),
+        kind => Err(DecodeError::Kind(kind)),
     }
 }
 

@@ -51,6 +51,12 @@ pub enum Entry {
     },
     /// All processes are to end, and none is started any more.
     JobEnds(Ending),
+    /// The user's signal, which asks programs to end, is about to be passed on: who fails from now on ends the job, and nobody is
+    /// started again.
+    Interrupted {
+        /// Its number.
+        signal: u8,
+    },
 }
 
 /// Why a host is no longer a member.

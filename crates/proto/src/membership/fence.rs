@@ -111,6 +111,13 @@ impl Fence {
         self.epoch
     }
 
+    /// The ended lives: neighbouring ranks, the first and the last, and the latest life that has ended.
+    pub fn runs(&self) -> impl Iterator<Item = (Rank, Rank, Incarnation)> + '_ {
+        self.ended
+            .iter()
+            .map(|(first, run)| (*first, run.last, run.life))
+    }
+
     /// How many entries it takes.
     #[must_use]
     pub fn entries(&self) -> usize {

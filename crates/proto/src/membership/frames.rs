@@ -10,7 +10,7 @@ use crate::boot::Death;
 use crate::id::ProcessId;
 
 /// Changes whenever anything in the frames changes its meaning.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// From an agent to the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,6 +135,17 @@ pub enum Order {
     },
     /// Pass this on to another agent.
     Pass(Box<FromRoot>),
+}
+
+/// What goes over a connection between two agents, of which the one of the first host may be the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spoken {
+    /// To the root.
+    Up(FromAgent),
+    /// From the root.
+    Down(FromRoot),
+    /// To an agent as such.
+    Across(Between),
 }
 
 /// From an agent to another.

@@ -27,6 +27,8 @@ pub struct Members {
     pub(super) running: u32,
     pub(super) restarts: u32,
     pub(super) ending: Option<Ending>,
+    /// Whether a signal of the user asked programs to end.
+    pub(super) interrupted: bool,
 }
 
 /// A host, and the latest life of its agent.
@@ -138,6 +140,11 @@ impl Members {
                 changes.push(Change::JobEnds(*ending));
                 Ok(())
             }
+            // Again and again, if the user insists; also while the job ends.
+            Entry::Interrupted { .. } => {
+                self.interrupted = true;
+                Ok(())
+            }
         }
     }
 
@@ -155,6 +162,18 @@ impl Members {
     #[must_use]
     pub fn ending(&self) -> Option<Ending> {
         self.ending
+    }
+
+    /// Whether a signal of the user asked programs to end: nobody is started again.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// How many processes have not ended.
+    #[must_use]
+    pub fn running(&self) -> u32 {
+        self.running
     }
 
     /// How often a process was started again.
@@ -314,7 +333,7 @@ impl Members {
         let follows = state.life.0.checked_add(1) == Some(process.incarnation.0);
         let ended = matches!(state.standing, Standing::Ended(_));
         let standing = self.hosts.get(&host).map(|host| host.standing);
-        if !follows || !ended || standing != Some(HostStanding::Here) || self.ending.is_some() {
+        if !follows || !ended || standing != Some(HostStanding::Here) || self.is_final() {
             return Err(Contradiction);
         }
         self.restarts = self.restarts.saturating_add(1);
@@ -331,6 +350,11 @@ impl Members {
         );
         changes.push(Change::Restarted { process });
         Ok(())
+    }
+
+    /// Whether nobody is started again.
+    fn is_final(&self) -> bool {
+        self.ending.is_some() || self.interrupted
     }
 
     /// The state of this very life, if it has not ended.

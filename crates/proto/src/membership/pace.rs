@@ -61,6 +61,19 @@ impl Pace {
         ..Self::DEFAULT
     };
 
+    /// For a job of one host: nobody beats, nothing is ever silent, and what was decided is told at once.
+    pub const ALONE: Self = Self {
+        beat: NEVER,
+        suspect: NEVER,
+        lease: NEVER,
+        kill: NEVER,
+        rehome: NEVER,
+        slack: NEVER,
+        refused: NEVER,
+        batch_quiet: Duration::ZERO,
+        batch_most: Duration::ZERO,
+    };
+
     /// Silence after which a host is pronounced lost: its agent has ended its processes by then.
     #[must_use]
     pub const fn verdict(&self) -> Duration {
@@ -90,6 +103,9 @@ impl Pace {
         patient && rehomed && fenced && batched && refused
     }
 }
+
+/// Longer than any job: 272 years, of which two fit a `Time`.
+const NEVER: Duration = Duration::from_secs(1 << 33);
 
 /// How many agents may stand between an agent and the root: a grant grows old by a beat at each.
 const MAX_DEPTH: u128 = 3;

@@ -116,6 +116,7 @@ impl Root {
         let placed = self
             .order(Entry::Placed { host, first, count }, now)
             .is_some();
+        self.close_if_urgent(now);
         self.arm();
         placed
     }
@@ -123,6 +124,15 @@ impl Root {
     /// Ends the job.
     pub fn stop(&mut self, code: u8, now: Time) {
         self.order(Entry::JobEnds(Ending::Asked { code }), now);
+        self.close(now);
+        self.arm();
+    }
+
+    /// A signal of the user asks programs to end, and is about to be passed on. Pass it on when this is
+    /// [told](Action::Append): then nobody who ends of it is started again.
+    pub fn interrupt(&mut self, signal: u8, now: Time) {
+        self.order(Entry::Interrupted { signal }, now);
+        self.close(now);
         self.arm();
     }
 
@@ -141,12 +151,14 @@ impl Root {
             Said::Passed(_) => self.dismiss(frame.agent),
             _ => self.hear(frame, None, now),
         }
+        self.close_if_urgent(now);
         self.arm();
     }
 
     /// The host of this agent answers, and says that nobody listens where the agent did.
     pub fn handle_refused(&mut self, agent: AgentId, now: Time) {
         self.end_host(agent, HostEnd::Refused, now);
+        self.close_if_urgent(now);
         self.arm();
     }
 
@@ -171,6 +183,7 @@ impl Root {
             .collect();
         for agent in silent {
             self.end_host(agent, HostEnd::Silent, now);
+            self.close_if_urgent(now);
         }
         let due = |watch: &&Watch| watch.ask_at(&self.pace) <= now;
         let quiet: Vec<HostId> = self
@@ -380,10 +393,15 @@ impl Root {
         let mut changes = vec![];
         self.members.apply(&entry, &mut changes).ok()?;
         self.batch.push(entry, now);
-        if self.batch.is_full() {
+        Some(changes)
+    }
+
+    /// Tells what was decided if it may not wait: the end of the job, or more than an epoch takes. Only between events, so that
+    /// a death and what follows from it are of one epoch.
+    fn close_if_urgent(&mut self, now: Time) {
+        if self.batch.is_full() || self.batch.ends_job() {
             self.close(now);
         }
-        Some(changes)
     }
 
     /// Issues the next epoch.

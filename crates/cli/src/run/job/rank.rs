@@ -1,9 +1,9 @@
 //! One process of the job, and the host it belongs to.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use mizzen_proto::boot::{Death, Unreachable};
+use mizzen_proto::time::Time;
 
 #[derive(Debug)]
 pub(super) struct Rank {
@@ -12,13 +12,12 @@ pub(super) struct Rank {
     pub(super) pid: Option<u32>,
     pub(super) ended: Option<Death>,
     pub(super) left: bool,
-    pub(super) locator: Option<String>,
+    /// Where it listens, and in which life.
+    pub(super) locator: Option<(u32, String)>,
     /// Whether it has said, in this life, that it waits.
     pub(super) hinting: bool,
     /// When its last hint was printed, in whichever life.
-    pub(super) hinted: Option<Instant>,
-    /// Whether it wants to know, in this life, when it is the last one, and was not told.
-    pub(super) asks_last: bool,
+    pub(super) hinted: Option<Time>,
     /// Hosts whose processes want to reach it.
     pub(super) waiting: BTreeSet<usize>,
 }
@@ -34,7 +33,6 @@ impl Rank {
             locator: None,
             hinting: false,
             hinted: None,
-            asks_last: false,
             waiting: BTreeSet::new(),
         }
     }

@@ -1,5 +1,7 @@
 //! The sentences for the user, and their parts.
 
+use std::time::Duration;
+
 use mizzen_proto::boot::Death;
 
 use crate::signals;
@@ -11,6 +13,11 @@ pub(super) fn death(how: Death) -> String {
         Death::Signal(number) => format!("was killed by signal {}", signals::describe(number)),
         Death::HostLost => "was lost with its host".to_owned(),
     }
+}
+
+/// Nothing was heard of a host: a clause.
+pub(super) fn silent_for(time: Duration) -> String {
+    format!("nothing was heard of it for {} s", time.as_secs_f64())
 }
 
 /// A signal ended `ended` of all the processes.

@@ -102,6 +102,10 @@ fn put_entry(w: &mut Writer<'_>, entry: &Entry) -> Result<(), TooLarge> {
             w.u8(7);
             put_ending(w, *ending)
         }
+        Entry::Interrupted { signal } => {
+            w.raw(&[8, *signal]);
+            Ok(())
+        }
     }
 }
 
@@ -132,6 +136,7 @@ fn entry(r: &mut Reader<'_>) -> Result<Entry, DecodeError> {
             host: HostId(r.u32()?),
         },
         7 => Entry::JobEnds(ending(r)?),
+        8 => Entry::Interrupted { signal: r.u8()? },
         kind => return Err(DecodeError::Kind(kind)),
     })
 }
@@ -176,6 +181,7 @@ pub(super) fn put_members(w: &mut Writer<'_>, members: &Members) -> Result<(), T
             put_ending(w, ending)?;
         }
     }
+    w.u8(u8::from(members.interrupted));
     Ok(())
 }
 
@@ -212,6 +218,11 @@ pub(super) fn members(r: &mut Reader<'_>) -> Result<Members, DecodeError> {
         0 => None,
         1 => Some(ending(r)?),
         kind => return Err(DecodeError::Kind(kind)),
+    };
+    members.interrupted = match r.u8()? {
+        0 => false,
+        1 => true,
+        _ => return Err(DecodeError::Value),
     };
     Ok(members)
 }

@@ -28,11 +28,21 @@ impl Batch {
         Some((latest + pace.batch_quiet).min(first + pace.batch_most))
     }
 
+    /// Whether what one more event decides may not fit.
     pub(super) fn is_full(&self) -> bool {
-        self.entries.len() >= MAX_ENTRIES
+        self.entries.len() + MOST_AT_ONCE > MAX_ENTRIES
+    }
+
+    /// Whether the job ends with it.
+    pub(super) fn ends_job(&self) -> bool {
+        let ends = |entry: &Entry| matches!(entry, Entry::JobEnds(_));
+        self.entries.iter().any(ends)
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
+
+/// The most decisions that follow from one event: an end, a restart or the end of the job, and that all is over.
+const MOST_AT_ONCE: usize = 4;

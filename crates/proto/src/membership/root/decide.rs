@@ -3,7 +3,9 @@
 use super::{Action, Root};
 use crate::boot::{Death, OnDeath};
 use crate::id::{Incarnation, ProcessId};
-use crate::membership::{AgentId, Change, Ending, Entry, HostEnd, Report};
+use crate::membership::{
+    AgentId, Change, Ending, Entry, HostEnd, HostId, MAX_UNACKNOWLEDGED, Order, Report,
+};
 use crate::time::Time;
 
 impl Root {
@@ -35,9 +37,28 @@ impl Root {
             // What it was never told to start, because it came when the job ended, ends with it.
             Report::Bye if self.members.ending().is_some() => {
                 self.end_host(agent, HostEnd::Left, now);
+                // It waits for nothing else.
+                self.dismiss(agent);
+                return;
             }
             _ => {}
         }
+        if number % ACKNOWLEDGED_AT_ONCE == 0 {
+            self.acknowledge(agent.host, now);
+        }
+    }
+
+    /// Acknowledges reports before the next beat comes: the latest one is answered again, which renews nothing.
+    fn acknowledge(&mut self, host: HostId, now: Time) {
+        let Some(watch) = self.watches.get(&host) else {
+            return;
+        };
+        let grant = Order::Grant {
+            number: watch.beat,
+            age: now.since(watch.heard),
+            reports: watch.reports.unwrap_or(0),
+        };
+        self.send(host, grant, now);
     }
 
     pub(super) fn end_host(&mut self, agent: AgentId, how: HostEnd, now: Time) {
@@ -55,7 +76,7 @@ impl Root {
 
     /// Decides what deaths mean to the job. `lost`: they are those of a host.
     fn follow(&mut self, changes: &[Change], lost: Option<Ending>, now: Time) {
-        let goes_on = self.policy.on_death == OnDeath::Continue;
+        let goes_on = self.policy.on_death == OnDeath::Continue && !self.members.is_interrupted();
         if let Some(ending) = lost.filter(|_| !goes_on && !changes.is_empty()) {
             self.order(Entry::JobEnds(ending), now);
         }
@@ -92,3 +113,6 @@ impl Root {
         self.order(entry, now).is_some()
     }
 }
+
+/// An agent may have [`MAX_UNACKNOWLEDGED`] reports under way: with so many it is told before it has to wait.
+const ACKNOWLEDGED_AT_ONCE: u64 = MAX_UNACKNOWLEDGED as u64 / 4;

@@ -61,6 +61,7 @@ fn entry() -> impl Strategy<Value = Entry> {
             host: HostId(host)
         }),
         ending().prop_map(Entry::JobEnds),
+        any::<u8>().prop_map(|signal| Entry::Interrupted { signal }),
     ]
 }
 
@@ -229,6 +230,25 @@ proptest! {
     }
 
     #[test]
+    fn what_goes_over_one_connection_is_told_apart(up in up(), down in down(), across in between()) {
+        for spoken in [Spoken::Up(up), Spoken::Down(down), Spoken::Across(across)] {
+            let mut bytes = vec![];
+            spoken.encode(&mut bytes).expect("small");
+            prop_assert_eq!(Spoken::decode(content(&bytes)), Ok(spoken));
+        }
+    }
+
+    #[test]
+    fn news_survive_the_way_to_the_launcher(entries in proptest::collection::vec(entry(), 1..20)) {
+        let news = News { epoch: Epoch(7), entries };
+        let mut bytes = vec![];
+        news.encode(&mut bytes).expect("small");
+        prop_assert_eq!(News::decode(&bytes), Ok(news));
+        bytes.push(0);
+        prop_assert!(News::decode(&bytes).is_err());
+    }
+
+    #[test]
     fn a_frame_that_is_cut_off_is_refused(frame in down(), at in any::<prop::sample::Index>()) {
         let mut bytes = vec![];
         frame.encode(&mut bytes).expect("small");
@@ -241,6 +261,8 @@ proptest! {
         let _ = FromAgent::decode(&bytes);
         let _ = FromRoot::decode(&bytes);
         let _ = Between::decode(&bytes);
+        let _ = Spoken::decode(&bytes);
+        let _ = News::decode(&bytes);
     }
 
     /// A frame with a wrong byte goes to the machines if it can be read: they must not fall over.

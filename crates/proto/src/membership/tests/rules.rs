@@ -2,6 +2,7 @@
 
 use super::bed::{Bed, CONTINUE, Party, process};
 use crate::boot::{Death, OnDeath};
+use crate::id::{Incarnation, ProcessId, Rank};
 use crate::membership::*;
 use crate::time::Time;
 use std::time::Duration;
@@ -335,7 +336,7 @@ fn a_lost_rack_is_one_epoch() {
 
 #[test]
 fn news_that_never_stop_are_told_after_250_ms() {
-    let mut bed = Bed::running(4, CONTINUE);
+    let mut bed = Bed::running(5, CONTINUE);
     let before = bed.log.len();
     for rank in 0..8 {
         bed.kill(rank, 0, Death::Exit(3));
@@ -643,4 +644,101 @@ fn an_agent_that_joined_with_the_first_of_two_welcomes_gets_what_was_decided_bet
         .flatten()
         .any(|said| matches!(said, Order::News(news) if news.epoch.0 == joined.0 + 1));
     assert!(lacks, "{got:?}");
+}
+
+#[test]
+fn after_a_signal_of_the_user_nobody_is_started_again() {
+    for on_death in [OnDeath::Restart, OnDeath::Continue] {
+        let policy = Policy {
+            on_death,
+            max_restarts: 9,
+        };
+        let mut bed = Bed::running(3, policy);
+        bed.root.interrupt(2, bed.now);
+        bed.run_ms(1);
+        let told = bed.log.last().unwrap();
+        assert_eq!(told.entries, [Entry::Interrupted { signal: 2 }], "at once");
+        let started = bed.started.len();
+        bed.kill(2, 0, Death::Signal(2));
+        bed.run_ms(1000);
+        assert_eq!(bed.started.len(), started);
+        let ending = bed.root.members().ending();
+        assert!(matches!(ending, Some(Ending::Process { .. })), "{ending:?}");
+    }
+}
+
+#[test]
+fn a_death_and_what_follows_from_it_are_of_one_epoch() {
+    let policy = Policy {
+        on_death: OnDeath::Restart,
+        max_restarts: 1 << 20,
+    };
+    let mut root = Root::new(Pace::ALONE, policy);
+    let me = AgentId::new(HostId(0), 1);
+    assert!(root.place(HostId(0), Rank(0), 2, Time(0)));
+    let say = |root: &mut Root, said| {
+        let epoch = root.members().epoch();
+        let agent = me;
+        root.handle_frame(HostId(0), FromAgent { agent, epoch, said }, Time(1));
+    };
+    let locator = String::new();
+    say(&mut root, Said::Hello { number: 1, locator });
+    for life in 0..2 * MAX_ENTRIES as u32 {
+        let process = ProcessId::new(Rank(0), Incarnation(life));
+        let how = Death::Signal(9);
+        let report = Report::Ended { process, how };
+        let number = u64::from(life) + 1;
+        say(&mut root, Said::Report { number, report });
+    }
+    while let Some(action) = root.poll_action() {
+        if let RootAction::Append(news) = action {
+            let last = news.entries.last();
+            assert!(
+                !matches!(last, Some(Entry::Ended { .. })),
+                "epoch {}",
+                news.epoch
+            );
+            assert!(news.entries.len() <= MAX_ENTRIES);
+        }
+    }
+}
+
+#[test]
+fn an_agent_with_many_reports_does_not_wait_for_its_next_beat() {
+    let mut root = Root::new(Pace::ALONE, CONTINUE);
+    let mut agent = Agent::new(
+        AgentId::new(HostId(0), 1),
+        Pace::ALONE,
+        String::new(),
+        Time(0),
+    );
+    let count = 4 * MAX_UNACKNOWLEDGED as u32;
+    assert!(root.place(HostId(0), Rank(0), count, Time(0)));
+    let (mut started, mut now) = (0, Time(0));
+    loop {
+        now = now + std::time::Duration::from_nanos(1);
+        root.handle_tick(now);
+        agent.handle_tick(now);
+        let mut quiet = true;
+        while let Some(action) = agent.poll_action() {
+            quiet = false;
+            match action {
+                AgentAction::ToRoot(frame) => root.handle_frame(HostId(0), frame, now),
+                AgentAction::Start(process, _) => agent.handle_started(process, 1),
+                _ => {}
+            }
+        }
+        while let Some(action) = root.poll_action() {
+            quiet = false;
+            match action {
+                RootAction::Send(_, frame) => agent.handle_root(frame, now),
+                RootAction::Started { .. } => started += 1,
+                RootAction::Append(_) => {}
+            }
+        }
+        if quiet && agent.is_member() {
+            break;
+        }
+    }
+    assert_eq!(started, count);
 }
