@@ -196,6 +196,11 @@ impl Gone {
     }
 
     /// It died, as the launcher says.
+    /// Whether its host was lost, so that it may exist without being part of the job.
+    pub(crate) fn is_host_lost(&self) -> bool {
+        self.death == Some(Death::HostLost)
+    }
+
     pub(crate) fn died(process: ProcessId, death: Death) -> Self {
         Self {
             process,

@@ -112,6 +112,9 @@ pub(crate) trait Neighbours: Send + Sync {
         false
     }
 
+    /// A rank cannot be reached: asks whoever knows whether it has left. The answer comes as any other word of it.
+    fn ask_about(&self, _rank: Rank) {}
+
     /// Whether no other process can send us anything any more.
     fn others_are_gone(&self, process: &Process) -> bool;
 
@@ -715,6 +718,10 @@ impl Control for Process {
 
     fn has_launcher(&self) -> bool {
         self.neighbours.has_launcher()
+    }
+
+    fn ask_about(&self, peer: ProcessId) {
+        self.neighbours.ask_about(peer.rank);
     }
 
     fn connected(&self, link: Arc<NetLink>) {

@@ -236,6 +236,21 @@ impl Keeper {
         }
     }
 
+    /// Asks where a rank is that cannot be reached: it may have left. Without waiting; who has no room for it is asked again.
+    pub(super) fn ask_about(&self, rank: Rank) {
+        let mut state = lock(&self.introductions);
+        if !state.asked.insert(rank) {
+            return;
+        }
+        let mut bytes = Vec::new();
+        let packet = FromProcess::Reach { rank: rank.0 };
+        let is_asked =
+            packet.encode(&mut bytes).is_ok() && self.agent.try_send(&bytes, &[]).is_ok();
+        if !is_asked {
+            state.asked.remove(&rank);
+        }
+    }
+
     /// Has the launcher say when this process is the last one. It is asked once.
     pub(super) fn ask_last(&self) {
         if !self.has_asked_last.swap(true, Ordering::Relaxed) {
@@ -478,6 +493,9 @@ impl Rounds {
                     Unreachable::Left => gone(Departure::Left),
                 };
                 lock(&self.keeper.introductions).refuse(rank, error);
+                if let (Unreachable::Left, Some(networks)) = (reason, process.networks.get()) {
+                    networks.pronounce_left(rank);
+                }
                 self.keeper.notify();
             }
             ToProcess::Died {

@@ -182,6 +182,10 @@ impl Neighbours for Launched {
         process.is_last.load(Ordering::Acquire)
     }
 
+    fn ask_about(&self, rank: Rank) {
+        self.0.ask_about(rank);
+    }
+
     fn remark(&self, text: String) {
         self.0.remark(text);
     }

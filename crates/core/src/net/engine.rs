@@ -250,13 +250,15 @@ impl Engine {
 
     /// A process is gone, says who may say so. What it sent before may still be on its way.
     pub(crate) fn pronounce(&self, gone: Gone) {
+        self.met.notify_all();
         let Some(link) = self.link(gone.process()) else {
             return;
         };
         let process = self.process.upgrade();
         let mut port = self.handover.take();
         let is_linked = link.session().is_linked();
-        if is_linked {
+        // A host that is lost may turn out to have been slow: nothing that it says counts any more.
+        if is_linked && !gone.is_host_lost() {
             let until = Instant::now() + LAST_WORDS;
             port.later.lost.push((link, gone, until));
             self.must_look.store(true, Ordering::Release);
@@ -384,8 +386,7 @@ impl Engine {
         }
         self.do_later(port, process);
         if self.alarm.is_due() {
-            self.handle_timers(&mut port.later);
-            self.do_later(port, process);
+            self.handle_timers(process, &mut port.later);
         }
         self.serve_marked(port, process);
         if port.later.must_look() {
@@ -397,7 +398,7 @@ impl Engine {
     }
 
     /// Looks at the sessions whose time has come.
-    fn handle_timers(&self, later: &mut Later) {
+    fn handle_timers(&self, process: Option<&dyn Control>, later: &mut Later) {
         let now = now();
         while let Some(peer) = later.timers.pop_due(now) {
             let Some(link) = self.link(peer) else {
@@ -405,11 +406,9 @@ impl Engine {
             };
             let mut session = link.session();
             session.armed = None;
-            if session.is_given_up(now) {
-                later
-                    .end
-                    .push((Arc::clone(&link), Departure::ConnectionLost));
-                continue;
+            let must_ask = session.poll_ask(now);
+            if let Some(process) = process.filter(|_| must_ask) {
+                process.ask_about(peer);
             }
             session.session.handle_timeout(now);
             self.mark(&link);

@@ -157,9 +157,10 @@ impl Engine {
     ) {
         let link = self.link(peer);
         if link.is_none() && !process.is_some_and(|process| process.is_welcome(peer)) {
-            // We leave, or the peer is a life that is over; perhaps it has not heard that our session is.
+            // We leave, or the peer is a life that is over; perhaps it has not heard that our session is, or that we leave.
             let ended = lock(&self.ended).get(&peer).copied();
-            later.refuse.push((peer, ended));
+            let leaving = process.is_none().then_some(0);
+            later.refuse.push((peer, ended.or(leaving)));
             return;
         }
         let is_new = link.is_none();

@@ -76,6 +76,9 @@ pub(crate) trait Control: WithLinks {
     /// Whether a launcher says which processes died.
     fn has_launcher(&self) -> bool;
 
+    /// A peer cannot be reached: asks whether it has left.
+    fn ask_about(&self, peer: ProcessId);
+
     /// There is a link.
     fn connected(&self, link: Arc<NetLink>);
 

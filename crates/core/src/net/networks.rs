@@ -14,7 +14,7 @@ use crate::counters::{Counted, Rows};
 use crate::error::{Departure, Gone, ReachError};
 use crate::lock::lock;
 use crate::progress::Then;
-use crate::rank::{MailboxId, ProcessId};
+use crate::rank::{MailboxId, ProcessId, Rank};
 
 /// The networks that a process is attached to, the preferred one first.
 #[derive(Debug, Default)]
@@ -195,6 +195,16 @@ impl Networks {
     pub(crate) fn take_untaken(&self) -> Option<(Gone, u64)> {
         self.engines()
             .find_map(|engine| lock(&engine.untaken).pop())
+    }
+
+    /// A rank has left the job, says who may say so.
+    pub(crate) fn pronounce_left(&self, rank: Rank) {
+        let links = self.engines().flat_map(|engine| engine.all_links());
+        let left: Vec<_> = links
+            .filter(|link| link.peer.rank == rank)
+            .map(|link| Gone::new(link.peer, Departure::Left))
+            .collect();
+        left.into_iter().for_each(|gone| self.pronounce(gone));
     }
 
     /// A process is gone, says who may say so.

@@ -47,8 +47,9 @@ pub(super) struct NetSession {
     pub(super) is_full: bool,
     /// When somebody looks at the session again without being asked.
     pub(super) armed: Option<Time>,
-    /// Since when there is no connection.
-    lost_at: Option<Time>,
+    /// When to ask whether the peer has left, because there is no connection; and how long to wait before that is asked again.
+    ask_at: Option<Time>,
+    ask_pause: Duration,
 }
 
 /// A body of ours.
@@ -71,8 +72,11 @@ struct Place {
     from: u64,
 }
 
-/// How long a peer may be away before it is given up, as long as nobody decides that for all: the time to a verdict.
-const AWAY_MAX: Duration = Duration::from_secs(12);
+/// How long after a connection was lost the agent is first asked whether the peer has left: a word that was not heard, because
+/// the connection was lost before, is not said again by one that is gone.
+const ASK_FIRST: Duration = Duration::from_millis(100);
+/// The longest time until it is asked again.
+const ASK_LAST: Duration = Duration::from_secs(4);
 
 /// How many kept frames there may be room for while there is none.
 const FEW: usize = 16;
@@ -100,7 +104,8 @@ impl NetSession {
             held: None,
             is_full: false,
             armed: None,
-            lost_at: None,
+            ask_at: None,
+            ask_pause: ASK_FIRST,
         }
     }
 
@@ -111,7 +116,7 @@ impl NetSession {
         self.connections += 1;
         let connection = ConnectionId(self.connections);
         self.connection = Some((connection, !dialled));
-        self.lost_at = None;
+        (self.ask_at, self.ask_pause) = (None, ASK_FIRST);
         if !dialled {
             return;
         }
@@ -138,7 +143,7 @@ impl NetSession {
         self.held = None;
         if let Some((connection, _)) = self.connection.take() {
             self.session.handle_lost(connection, now);
-            self.lost_at = Some(now);
+            self.ask_at = Some(now + self.ask_pause);
         }
         for place in self.receiving.values_mut() {
             place.is_given = false;
@@ -173,15 +178,19 @@ impl NetSession {
         }
     }
 
-    /// Whether the peer was away for longer than anybody waits.
-    pub(super) fn is_given_up(&self, now: Time) -> bool {
-        self.lost_at.is_some_and(|at| at + AWAY_MAX <= now)
+    /// Whether it is time to ask what became of a peer that cannot be reached.
+    pub(super) fn poll_ask(&mut self, now: Time) -> bool {
+        if self.ask_at.is_none_or(|at| at > now) {
+            return false;
+        }
+        self.ask_pause = (self.ask_pause * 2).min(ASK_LAST);
+        self.ask_at = Some(now + self.ask_pause);
+        true
     }
 
     /// When somebody must look, if nothing comes before.
     pub(super) fn next_timeout(&self) -> Option<Time> {
-        let given_up = self.lost_at.map(|at| at + AWAY_MAX);
-        [self.session.next_timeout(), given_up]
+        [self.session.next_timeout(), self.ask_at]
             .into_iter()
             .flatten()
             .min()
