@@ -29,8 +29,8 @@ pub use frames::{
     VERSION, Wish,
 };
 pub use limits::{
-    COPIES, MAX_CACHED, MAX_HANDED, MAX_KEPT, MAX_LEASES, MAX_NAMES, MAX_OPEN, MAX_QUESTIONS,
-    MAX_QUEUED, MAX_WAITING,
+    COPIES, MAX_ANSWERED, MAX_CACHED, MAX_HANDED, MAX_KEPT, MAX_LEASES, MAX_NAMES, MAX_OPEN,
+    MAX_QUESTIONS, MAX_QUEUED, MAX_WAITING,
 };
 pub use outbox::Seen;
 pub use view::{Placement, View};
@@ -82,6 +82,8 @@ pub struct Sizes {
     pub waiting: usize,
     /// Leases given.
     pub leases: usize,
+    /// Answers to wishes that are kept, to say them again.
+    pub answered: usize,
 }
 
 impl Registry {
@@ -220,6 +222,7 @@ impl Registry {
             cached: self.front.cached(),
             waiting: self.holder.waiting,
             leases: self.holder.leases,
+            answered: self.holder.answered(),
         }
     }
 
@@ -249,6 +252,7 @@ impl Registry {
         let before = Before {
             placement,
             established,
+            binds: self.front.binds_under_way(),
         };
         self.out.inward.clear();
         self.holder.clear();
@@ -361,7 +365,7 @@ impl Registry {
         if !self.out.established {
             for record in records {
                 if self.out.holder(&record.name) == Some(self.out.me) {
-                    self.kept.merge(&record.name, record.bound);
+                    self.handover.take(record, &mut self.kept);
                 }
             }
         }
@@ -382,6 +386,19 @@ impl Registry {
             });
             for agent in others {
                 self.out.send(agent, Said::Established);
+            }
+        }
+        for (name, address) in self.handover.take_wishes() {
+            let owner = self.kept.look(&name).0.map(|bound| bound.address.process);
+            let theirs = owner.is_none_or(|owner| owner.is_fenced_by(address.process));
+            let is_done = self
+                .kept
+                .look(&name)
+                .0
+                .is_some_and(|bound| bound.address == address);
+            if theirs && !is_done && seen.runs(address.process) {
+                let number = self.holder.number(seen);
+                self.kept.keep(&name, Bound { number, address }, false);
             }
         }
         let (kept, out) = (&mut self.kept, &mut self.out);

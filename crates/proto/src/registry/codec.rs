@@ -224,12 +224,14 @@ fn put_said(w: &mut Writer<'_>, said: &Said) -> Result<(), TooLarge> {
         Said::Change {
             name,
             request,
+            oldest,
             wish,
             address,
         } => {
             w.u8(7);
             put_name(w, name)?;
             w.u64(*request);
+            w.u64(*oldest);
             w.u8(match wish {
                 Wish::Bind => 1,
                 Wish::Unbind => 2,
@@ -313,6 +315,7 @@ fn said(r: &mut Reader<'_>) -> Result<Said, DecodeError> {
         7 => Said::Change {
             name: name(r)?,
             request: r.u64()?,
+            oldest: r.u64()?,
             wish: match r.u8()? {
                 1 => Wish::Bind,
                 2 => Wish::Unbind,

@@ -19,6 +19,14 @@ pub struct FencingNumber {
     pub counter: u64,
 }
 
+impl FencingNumber {
+    /// In a handover: not what a name means, but a bind that is under way. Whoever makes it gives it a number.
+    pub const WISH: Self = Self {
+        epoch: Epoch(u64::MAX),
+        counter: u64::MAX,
+    };
+}
+
 /// What a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bound {
@@ -77,7 +85,8 @@ pub enum Wish {
 pub enum Outcome {
     /// The name means what was asked for.
     Bound(FencingNumber),
-    /// The name does not mean the address; with the number of the change, if it did before.
+    /// The name does not mean the address; with the number of the change, if it did before. An unbind that was done by a holder which died
+    /// before it answered is answered without.
     Unbound(Option<FencingNumber>),
     /// The name means something else, which is another process's.
     Taken(Address),
@@ -105,7 +114,7 @@ pub enum Refusal {
 /// What an agent says to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// To the new holder of these names: what they mean.
+    /// To the new holder of these names: what they mean, or are to mean.
     Hand {
         /// Which of my handovers.
         number: u64,
@@ -139,8 +148,10 @@ pub enum Said {
     Change {
         /// The name.
         name: Arc<str>,
-        /// Which of my wishes.
+        /// Which of my wishes. One that is said twice is done once.
         request: u64,
+        /// All my wishes below this were answered.
+        oldest: u64,
         /// What.
         wish: Wish,
         /// What the name is to mean, or to mean no longer: a mailbox of the process.

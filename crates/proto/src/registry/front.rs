@@ -27,6 +27,8 @@ pub(super) struct Front {
     cache: BTreeMap<Arc<str>, Remembered>,
     pub(super) owned: Owned,
     last_request: u64,
+    /// The numbers of the wishes that were not answered.
+    unanswered: BTreeSet<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +68,8 @@ struct Wished {
     wish: Wish,
     address: Address,
     sent: Option<Repeat>,
+    /// Whether a holder, also one of an earlier view, may have done it.
+    may_be_done: bool,
 }
 
 impl Front {
@@ -101,6 +105,7 @@ impl Front {
         open.wishes += 1;
         self.questions += 1;
         self.last_request += 1;
+        self.unanswered.insert(self.last_request);
         let wished = Wished {
             process,
             request,
@@ -108,6 +113,7 @@ impl Front {
             wish,
             address: Address { process, mailbox },
             sent: None,
+            may_be_done: false,
         };
         let asked = self.names.entry(Arc::clone(&name)).or_default();
         asked.wishes.push_back(wished);
@@ -139,6 +145,10 @@ impl Front {
             .collect();
         for name in names {
             if let Some(asked) = self.names.get_mut(&name) {
+                let gone = asked.wishes.iter().filter(|one| one.process == process);
+                for wished in gone {
+                    self.unanswered.remove(&wished.number);
+                }
                 asked.wishes.retain(|one| one.process != process);
             }
             self.wish(&name, out, now);
@@ -163,6 +173,17 @@ impl Front {
             .retain(|_, bound| seen.runs(bound.address.process));
         self.cache
             .retain(|_, known| seen.runs(known.bound.address.process));
+    }
+
+    /// Binds that a holder may have done without our knowing.
+    pub(super) fn binds_under_way(&self) -> Vec<(Arc<str>, Address)> {
+        let first = |asked: &Asked| asked.wishes.front().copied();
+        let names = self.names.iter();
+        let wished = names.filter_map(|(name, asked)| Some((name, first(asked)?)));
+        wished
+            .filter(|(_, wished)| wished.wish == Wish::Bind && wished.may_be_done)
+            .map(|(name, wished)| (Arc::clone(name), wished.address))
+            .collect()
     }
 
     /// Holders may be asked.
@@ -236,6 +257,7 @@ impl Front {
             self.owned
                 .insert(Arc::clone(name), Bound { number, address });
         }
+        self.unanswered.remove(&wished.number);
         self.questions -= 1;
         self.close(process, |open| open.wishes -= 1);
         out.answer(process, Answer::Done { request, outcome });
@@ -416,6 +438,7 @@ impl Front {
             None => Repeat::new(&out.pace, now),
         };
         wished.sent = Some(repeat);
+        wished.may_be_done = true;
         let owner = self.owned.get(name).map(|bound| bound.address.process);
         if owner == Some(wished.process) {
             self.owned.remove(name);
@@ -424,6 +447,7 @@ impl Front {
         let said = Said::Change {
             name: Arc::clone(name),
             request: wished.number,
+            oldest: self.unanswered.first().copied().unwrap_or(wished.number),
             wish: wished.wish,
             address: wished.address,
         };

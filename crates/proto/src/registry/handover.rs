@@ -16,7 +16,8 @@ use super::front::Owned;
 use super::keeping::Kept;
 use super::outbox::{Outbox, Repeat, Timer};
 use super::view::Placement;
-use super::{MAX_HANDED, Record, Said};
+use super::{Bound, FencingNumber, MAX_HANDED, MAX_KEPT, Record, Said};
+use crate::id::Address;
 use crate::membership::AgentId;
 use crate::time::Time;
 
@@ -25,6 +26,8 @@ pub(super) struct Handover {
     /// What the new holders have not taken.
     batches: BTreeMap<u64, Batch>,
     last_batch: u64,
+    /// Binds that were under way: done when the view is established, if the name is free or its owner's.
+    wishes: BTreeMap<Arc<str>, Address>,
     /// What is forgotten when all is taken.
     leaving: Vec<Arc<str>>,
     ready: Option<Repeat>,
@@ -39,11 +42,12 @@ struct Batch {
     repeat: Repeat,
 }
 
-/// What came before: where it was, and whether it was established.
+/// What came before: where it was, whether it was established, and what our processes were about to bind.
 #[derive(Debug)]
 pub(super) struct Before {
     pub(super) placement: Option<Placement>,
     pub(super) established: bool,
+    pub(super) binds: Vec<(Arc<str>, Address)>,
 }
 
 impl Handover {
@@ -57,12 +61,13 @@ impl Handover {
         now: Time,
     ) {
         self.batches.clear();
+        self.wishes.clear();
         self.leaving.clear();
         self.all_ready.clear();
         self.ready = None;
         let me = out.me;
         let mut handed: BTreeMap<AgentId, Vec<Record>> = BTreeMap::new();
-        let mut names: BTreeMap<Arc<str>, super::Bound> = kept
+        let mut names: BTreeMap<Arc<str>, Bound> = kept
             .iter()
             .map(|(name, bound, _)| (Arc::clone(name), *bound))
             .collect();
@@ -75,8 +80,7 @@ impl Handover {
             let Some(to) = holders.first().copied() else {
                 continue;
             };
-            let earlier = before.placement.as_ref().filter(|_| before.established);
-            let earlier = earlier.map_or_else(Vec::new, |placement| placement.holders(&name));
+            let earlier = before.holders(&name);
             if to == me {
                 kept.merge(&name, bound);
                 if earlier != holders {
@@ -88,6 +92,21 @@ impl Handover {
             }
             if !holders.contains(&me) {
                 self.leaving.push(name);
+            }
+        }
+        for (name, address) in &before.binds {
+            match out.holder(name) {
+                Some(to) if to == me => self.wish(name, *address),
+                // Who holds the name as before knows what it did.
+                Some(to) if before.holders(name).first() != Some(&to) => {
+                    let (name, number) = (Arc::clone(name), FencingNumber::WISH);
+                    let bound = Bound {
+                        number,
+                        address: *address,
+                    };
+                    handed.entry(to).or_default().push(Record { name, bound });
+                }
+                _ => {}
             }
         }
         for (to, records) in handed {
@@ -105,6 +124,20 @@ impl Handover {
             }
         }
         self.go_on(kept, out, now);
+    }
+
+    /// Takes what another hands over.
+    pub(super) fn take(&mut self, record: &Record, kept: &mut Kept) {
+        if record.bound.number == FencingNumber::WISH {
+            self.wish(&record.name, record.bound.address);
+        } else {
+            kept.merge(&record.name, record.bound);
+        }
+    }
+
+    /// The binds that were under way, when all is here.
+    pub(super) fn take_wishes(&mut self) -> BTreeMap<Arc<str>, Address> {
+        std::mem::take(&mut self.wishes)
     }
 
     /// A batch was taken.
@@ -164,6 +197,12 @@ impl Handover {
         self.ready.is_some()
     }
 
+    fn wish(&mut self, name: &Arc<str>, address: Address) {
+        if self.wishes.len() < MAX_KEPT {
+            self.wishes.entry(Arc::clone(name)).or_insert(address);
+        }
+    }
+
     fn go_on(&mut self, kept: &mut Kept, out: &mut Outbox, now: Time) {
         if !self.batches.is_empty() || self.ready.is_some() {
             return;
@@ -181,6 +220,14 @@ impl Handover {
             out.send(coordinator, Said::Ready);
         }
         out.set_timer(repeat.due, Timer::Ready);
+    }
+}
+
+impl Before {
+    /// Who kept a name, if that is known to have been so at all.
+    fn holders(&self, name: &str) -> Vec<AgentId> {
+        let placement = self.placement.as_ref().filter(|_| self.established);
+        placement.map_or_else(Vec::new, |placement| placement.holders(name))
     }
 }
 

@@ -16,8 +16,8 @@ use super::keeping::Kept;
 use super::limits::lease_at_holder;
 use super::outbox::{Outbox, Repeat, Seen, Timer};
 use super::{
-    Bound, FencingNumber, MAX_LEASES, MAX_NAMES, MAX_QUEUED, MAX_WAITING, Outcome, Patience,
-    Refusal, Said, Wish,
+    Bound, FencingNumber, MAX_ANSWERED, MAX_LEASES, MAX_NAMES, MAX_QUEUED, MAX_WAITING, Outcome,
+    Patience, Refusal, Said, Wish,
 };
 use crate::id::Address;
 use crate::membership::AgentId;
@@ -31,6 +31,8 @@ pub(super) struct Holder {
     counter: u64,
     pub(super) waiting: usize,
     pub(super) leases: usize,
+    /// What became of wishes, as long as their agents may ask again: a bind that was refused must not be done later.
+    answered: BTreeMap<AgentId, BTreeMap<u64, Outcome>>,
 }
 
 #[derive(Debug, Default)]
@@ -70,6 +72,7 @@ impl Holder {
     /// Another view: everybody asks again.
     pub(super) fn clear(&mut self) {
         self.slots.clear();
+        self.answered.clear();
         self.waiting = 0;
         self.leases = 0;
     }
@@ -92,9 +95,15 @@ impl Holder {
             Said::Change {
                 name,
                 request,
+                oldest,
                 wish,
                 address,
-            } => (name, Todo::Change(from, request, wish, address)),
+            } => {
+                if self.was_answered(from, request, oldest, &name, out) {
+                    return;
+                }
+                (name, Todo::Change(from, request, wish, address))
+            }
             _ => return,
         };
         let slot = self.slots.entry(Arc::clone(&name)).or_default();
@@ -286,7 +295,8 @@ impl Holder {
         }
     }
 
-    fn number(&mut self, seen: Seen<'_>) -> FencingNumber {
+    /// A number for another change.
+    pub(super) fn number(&mut self, seen: Seen<'_>) -> FencingNumber {
         self.counter += 1;
         FencingNumber {
             epoch: seen.members.epoch(),
@@ -389,8 +399,38 @@ impl Holder {
         self.advance(name, kept, out, seen);
     }
 
+    /// How many answers to wishes are kept.
+    pub(super) fn answered(&self) -> usize {
+        self.answered.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether a wish was answered; if so, it is answered again.
+    fn was_answered(
+        &mut self,
+        from: AgentId,
+        request: u64,
+        oldest: u64,
+        name: &Arc<str>,
+        out: &mut Outbox,
+    ) -> bool {
+        let known = self.answered.entry(from).or_default();
+        *known = known.split_off(&oldest);
+        if let Some(outcome) = known.get(&request).copied() {
+            self.tell(name, (from, request, outcome), out);
+            return true;
+        }
+        request < oldest
+    }
+
     fn tell(&mut self, name: &Arc<str>, answer: (AgentId, u64, Outcome), out: &mut Outbox) {
         let (to, request, outcome) = answer;
+        if to != out.me {
+            let known = self.answered.entry(to).or_default();
+            if known.len() >= MAX_ANSWERED {
+                known.pop_first();
+            }
+            known.insert(request, outcome);
+        }
         let name = Arc::clone(name);
         out.send(
             to,

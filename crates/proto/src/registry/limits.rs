@@ -23,6 +23,9 @@ pub const MAX_LEASES: usize = 65_536;
 /// The most asks of one name that wait at its holder for a change that is under way: two from each agent. What comes beyond is asked again.
 pub const MAX_QUEUED: usize = 8192;
 
+/// The most answers to wishes of one agent that a holder keeps, to say them again: as many as an agent has open.
+pub const MAX_ANSWERED: usize = MAX_QUESTIONS;
+
 /// The most questions of one process that are open.
 pub const MAX_OPEN: usize = 4096;
 

@@ -5,6 +5,7 @@
 
 mod agent;
 mod message;
+pub mod names;
 mod oracle;
 mod plan;
 mod process;
@@ -107,6 +108,7 @@ const fn mistake(
 struct Job {
     plan: Rc<Plan>,
     oracle: Oracle,
+    names: Option<names::Oracle>,
 }
 
 #[derive(Debug)]
@@ -117,9 +119,17 @@ enum Member {
 
 impl Job {
     fn new(seed: u64, mistake: Option<Mistake>) -> Self {
-        let plan = Rc::new(Plan::new(seed, mistake));
-        let oracle = Oracle::new(Rc::clone(&plan));
-        Self { plan, oracle }
+        Self::of(Plan::new(seed, mistake))
+    }
+
+    fn of(plan: Plan) -> Self {
+        let plan = Rc::new(plan);
+        let names = (plan.names > 0).then(|| names::Oracle::new(Rc::clone(&plan)));
+        Self {
+            oracle: Oracle::new(Rc::clone(&plan)),
+            plan,
+            names,
+        }
     }
 }
 
@@ -139,11 +149,21 @@ impl World for Job {
     }
 
     fn handle_truth(&mut self, now: Time, truth: Truth) -> Result<(), Violation> {
+        if let Some(names) = &mut self.names {
+            names.handle_truth(now, truth);
+        }
         self.oracle.handle_truth(now, truth)
     }
 
     fn handle_note(&mut self, now: Time, place: Place, note: Note) -> Result<(), Violation> {
-        self.oracle.handle_note(now, place, note)
+        match (&mut self.names, note) {
+            (Some(names), Note::Name(note)) => names.handle_note(now, place, note),
+            (Some(names), Note::Appended(news)) => {
+                names.handle_news(now, &news);
+                self.oracle.handle_note(now, place, Note::Appended(news))
+            }
+            (_, note) => self.oracle.handle_note(now, place, note),
+        }
     }
 
     fn finish(
@@ -178,7 +198,22 @@ impl World for Job {
             let what = format!("{place} is neither a member nor gone");
             return Err(Violation::new(oracle::HEARD, what));
         }
-        self.oracle.finish(now, &epochs)
+        self.oracle.finish(now, &epochs)?;
+        let registries: Vec<_> = lives
+            .iter()
+            .enumerate()
+            .filter_map(|(index, life)| match life {
+                Some(Member::Agent(keeper)) => {
+                    let place = self.oracle.life_of(MachineId(index as u32))?;
+                    Some((place, &keeper.desk.as_ref()?.registry))
+                }
+                _ => None,
+            })
+            .collect();
+        match &mut self.names {
+            Some(names) => names.finish(now, &registries, marks),
+            None => Ok(()),
+        }
     }
 }
 

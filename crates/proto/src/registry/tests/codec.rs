@@ -74,6 +74,7 @@ fn all_said() -> Vec<Said> {
         said.push(Said::Change {
             name: name(),
             request,
+            oldest: 6,
             wish,
             address: address(1, 2),
         });

@@ -259,6 +259,23 @@ fn what_is_lost_is_said_again() {
 }
 
 #[test]
+fn a_wish_that_is_said_twice_is_done_once() {
+    let mut bed = Bed::new(4);
+    let name = bed.name_held_by(2);
+    bed.bound(1, &name, 7);
+    bed.loses = |said| matches!(said, Said::Changed { .. });
+    let bind = bed.bind(31, &name, 9);
+    bed.run();
+    bed.loses = |_| false;
+    // Freed meanwhile: what was refused stays refused.
+    bed.unbind(1, &name, 7);
+    bed.run();
+    bed.wait(PACE.beat);
+    assert_eq!(bed.outcome(31, bind), Some(Outcome::Taken(address(1, 7))));
+    assert_eq!(bed.kept(2, &name), None);
+}
+
+#[test]
 fn a_fetch_that_is_cancelled_is_not_answered_and_leaves_nothing() {
     let mut bed = Bed::new(4);
     let name = bed.name_held_by(2);

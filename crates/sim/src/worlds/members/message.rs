@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use mizzen_proto::id::ProcessId;
 use mizzen_proto::membership::{Fence, News, Notice, Why};
 
+use super::names::NameNote;
 use crate::machine::{Machine, Payload};
 
 /// Whatever says these: agents and processes are parts of one machine, and need not know which.
@@ -18,6 +19,11 @@ pub(super) enum Message {
     Up(Vec<u8>),
     Down(Vec<u8>),
     Between(Vec<u8>),
+    /// About names, between agents.
+    Names(Vec<u8>),
+    /// About names, from a process to its agent and back.
+    Question(Vec<u8>),
+    Answer(Vec<u8>),
     /// From an agent to its process.
     Begin(ProcessId, Box<Fence>),
     Tell(Notice),
@@ -31,7 +37,12 @@ pub(super) enum Message {
 impl Hash for Message {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
-            Self::Up(bytes) | Self::Down(bytes) | Self::Between(bytes) => bytes.hash(state),
+            Self::Up(bytes)
+            | Self::Down(bytes)
+            | Self::Between(bytes)
+            | Self::Names(bytes)
+            | Self::Question(bytes)
+            | Self::Answer(bytes) => bytes.hash(state),
             Self::Begin(process, fence) => (process, fence.epoch()).hash(state),
             Self::Tell(notice) => notice.epoch.hash(state),
             Self::Unreachable(process) | Self::Work(process) => process.hash(state),
@@ -43,7 +54,12 @@ impl Hash for Message {
 impl Payload for Message {
     fn wire_len(&self) -> usize {
         match self {
-            Self::Up(bytes) | Self::Down(bytes) | Self::Between(bytes) => bytes.len(),
+            Self::Up(bytes)
+            | Self::Down(bytes)
+            | Self::Between(bytes)
+            | Self::Names(bytes)
+            | Self::Question(bytes)
+            | Self::Answer(bytes) => bytes.len(),
             Self::Begin(_, fence) => 16 + 12 * fence.entries(),
             Self::Tell(notice) => 12 + 12 * notice.changes.len(),
             Self::Unreachable(_) | Self::Work(_) | Self::Leaving => 12,
@@ -68,6 +84,8 @@ pub(super) enum Note {
     Fenced(Why),
     /// An agent is through.
     Finished,
+    /// Something about names.
+    Name(NameNote),
 }
 
 impl Hash for Note {
@@ -80,6 +98,7 @@ impl Hash for Note {
             Self::Took(process) => (5, process).hash(state),
             Self::Fenced(_) => 6.hash(state),
             Self::Finished => 7.hash(state),
+            Self::Name(note) => (8, note).hash(state),
         }
     }
 }
