@@ -14,7 +14,7 @@ use crate::id::{Address, ProcessId, RequestId};
 use crate::membership::AgentId;
 use crate::time::Time;
 
-/// What the processes of this host have bound, as far as no change of it is under way. It goes to each new holder, so that a binding
+/// What the processes of this host have bound, unless they are about to unbind it. It goes to each new holder, so that a binding
 /// outlives the loss of all who keep it.
 pub(super) type Owned = BTreeMap<Arc<str>, Bound>;
 
@@ -253,9 +253,13 @@ impl Front {
             return;
         };
         let (process, request, address) = (wished.process, wished.request, wished.address);
+        let owned = self.owned.get(name).map(|bound| bound.address.process);
         if let Outcome::Bound(number) = outcome {
             self.owned
                 .insert(Arc::clone(name), Bound { number, address });
+        } else if wished.wish == Wish::Bind && owned == Some(process) {
+            // It cannot have been ours.
+            self.owned.remove(name);
         }
         self.unanswered.remove(&wished.number);
         self.questions -= 1;
@@ -439,8 +443,8 @@ impl Front {
         };
         wished.sent = Some(repeat);
         wished.may_be_done = true;
-        let owner = self.owned.get(name).map(|bound| bound.address.process);
-        if owner == Some(wished.process) {
+        let owned = self.owned.get(name).map(|bound| bound.address);
+        if wished.wish == Wish::Unbind && owned == Some(wished.address) {
             self.owned.remove(name);
         }
         out.set_timer(repeat.due, Timer::Change(Arc::clone(name)));

@@ -27,7 +27,7 @@ pub(super) struct Handover {
     batches: BTreeMap<u64, Batch>,
     last_batch: u64,
     /// Binds that were under way: done when the view is established, if the name is free or its owner's.
-    wishes: BTreeMap<Arc<str>, Address>,
+    wishes: BTreeSet<(Arc<str>, Address)>,
     /// What is forgotten when all is taken.
     leaving: Vec<Arc<str>>,
     ready: Option<Repeat>,
@@ -136,7 +136,7 @@ impl Handover {
     }
 
     /// The binds that were under way, when all is here.
-    pub(super) fn take_wishes(&mut self) -> BTreeMap<Arc<str>, Address> {
+    pub(super) fn take_wishes(&mut self) -> BTreeSet<(Arc<str>, Address)> {
         std::mem::take(&mut self.wishes)
     }
 
@@ -199,7 +199,7 @@ impl Handover {
 
     fn wish(&mut self, name: &Arc<str>, address: Address) {
         if self.wishes.len() < MAX_KEPT {
-            self.wishes.entry(Arc::clone(name)).or_insert(address);
+            self.wishes.insert((Arc::clone(name), address));
         }
     }
 

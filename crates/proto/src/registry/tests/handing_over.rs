@@ -71,6 +71,27 @@ fn a_bind_that_is_under_way_outlives_the_holder() {
 }
 
 #[test]
+fn a_name_that_is_moved_when_all_who_keep_it_are_lost_stays_its_owners() {
+    let mut bed = Bed::new(8);
+    let name = bed.name_held_by(2);
+    let holders = bed.holders(&name);
+    let mut others = (0..8).filter(|host| !holders.contains(host));
+    let (owner, other) = (others.next().unwrap() * 10, others.next().unwrap() * 10);
+    bed.bound(owner, &name, 7);
+    for host in [owner / 10, other / 10] {
+        bed.cut.insert((holders[0], host));
+    }
+    let theirs = bed.bind(other, &name, 9);
+    let moved = bed.bind(owner, &name, 8);
+    bed.run();
+    bed.lose(&holders);
+    bed.run();
+    let taken = Outcome::Taken(address(owner, 8));
+    assert_eq!(bed.outcome(other, theirs), Some(taken));
+    assert!(matches!(bed.outcome(owner, moved), Some(Outcome::Bound(_))));
+}
+
+#[test]
 fn a_host_that_comes_takes_over_its_share() {
     let mut bed = Bed::new(3);
     let names: Vec<String> = (0..100).map(|number| format!("n{number}")).collect();
