@@ -6,11 +6,15 @@
 //! | holder | answers for the names whose holder this agent is, and changes them |
 //! | keeping | what is kept of names, as a holder and for other holders |
 //! | handover | from one set of hosts to the next |
+//! | [`Asker`] | at a process: the questions that it waits for |
+//! | [`Alone`] | the same without a network, for a test or a job of one host |
 //!
 //! Who holds a name follows from the hosts that are here ([`Placement`]). Whatever the machine is told comes with what the membership
 //! says at that moment ([`Seen`]): it applies a new epoch before anything else, so that it never answers by two opinions. `handle_*` in,
 //! `poll_action` out, and `next_wakeup` says when to call `handle_tick`. Frames may be lost: all that is not answered is said again.
 
+mod alone;
+mod asker;
 mod codec;
 mod frames;
 mod front;
@@ -24,6 +28,8 @@ mod view;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use alone::Alone;
+pub use asker::{AskError, Asker, Misfit};
 pub use frames::{
     Answer, Bound, FencingNumber, Frame, Outcome, Patience, Question, Record, Refusal, Said,
     VERSION, Wish,
@@ -100,7 +106,7 @@ impl Registry {
         }
     }
 
-    /// The members have changed, or this agent has become one. To be called after each epoch; other calls do the same first.
+    /// The members or the lease may have changed. To be called after whatever the membership hears; other calls do the same first.
     pub fn handle_members(&mut self, seen: Seen<'_>) {
         self.catch_up(seen);
         self.hear_myself(seen);
@@ -265,12 +271,13 @@ impl Registry {
         }
     }
 
-    /// Hears what this agent has said to itself.
+    /// Hears what this agent has said to itself. Without a lease that waits: it would not be said again.
     fn hear_myself(&mut self, seen: Seen<'_>) {
-        while let Some(said) = self.out.inward.pop_front() {
-            if seen.may_act() {
-                self.hear(self.out.me, said, seen);
-            }
+        while seen.may_act() {
+            let Some(said) = self.out.inward.pop_front() else {
+                break;
+            };
+            self.hear(self.out.me, said, seen);
         }
     }
 

@@ -388,7 +388,9 @@ impl Front {
             None => Repeat::new(&out.pace, now),
         };
         asked.read = Some(repeat);
-        out.set_timer(repeat.due, Timer::Read(Arc::clone(name)));
+        if holder != out.me {
+            out.set_timer(repeat.due, Timer::Read(Arc::clone(name)));
+        }
         let (name, stamp) = (Arc::clone(name), now.0);
         out.send(
             holder,
@@ -447,7 +449,9 @@ impl Front {
         if wished.wish == Wish::Unbind && owned == Some(wished.address) {
             self.owned.remove(name);
         }
-        out.set_timer(repeat.due, Timer::Change(Arc::clone(name)));
+        if holder != out.me {
+            out.set_timer(repeat.due, Timer::Change(Arc::clone(name)));
+        }
         let said = Said::Change {
             name: Arc::clone(name),
             request: wished.number,

@@ -219,7 +219,9 @@ impl Handover {
         if let Some(coordinator) = coordinator {
             out.send(coordinator, Said::Ready);
         }
-        out.set_timer(repeat.due, Timer::Ready);
+        if coordinator != Some(out.me) {
+            out.set_timer(repeat.due, Timer::Ready);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ pub(in super::super) struct Desk {
     pub(in super::super) registry: Registry,
     /// What was told to the oracles of each name: what is kept, and what is held.
     told: BTreeMap<u32, (Option<Bound>, Option<Bound>)>,
-    names: u32,
+    names: Vec<String>,
     /// For each wish that was sent, the view in which.
     wishes: BTreeMap<u64, u64>,
 }
@@ -28,7 +28,7 @@ impl Desk {
             me,
             registry: Registry::new(me, pace),
             told: BTreeMap::new(),
-            names,
+            names: (0..names).map(name).collect(),
             wishes: BTreeMap::new(),
         }
     }
@@ -127,17 +127,19 @@ impl Desk {
 
     /// Tells the oracles what has changed.
     fn tell(&mut self, context: &mut Context<'_, impl Speaker>) {
-        for number in 0..self.names {
-            let text = name(number);
-            let kept = self.registry.kept(&text);
-            let held = self.registry.held(&text);
+        for (number, text) in (0..).zip(&self.names) {
+            let kept = self.registry.kept(text);
+            let held = match kept {
+                Some(_) => self.registry.held(text),
+                None => None,
+            };
             let told = self.told.entry(number).or_default();
             if told.0 != kept {
                 context.note(Note::Name(NameNote::Keeps(self.me, number, kept)));
             }
             let placement = self.registry.placement();
             if let (Some(bound), Some(placement)) = (held.filter(|_| told.1 != held), placement) {
-                let keepers = placement.holders(&text);
+                let keepers = placement.holders(text);
                 context.note(Note::Name(NameNote::Holds(number, bound, keepers)));
             }
             *told = (kept, held);
