@@ -21,5 +21,5 @@ pub const ALL: &[Scenario] = &[
     session::LIVING,
     session::MORTAL,
     members::SCENARIO,
-    members::names::SCENARIO,
+    members::NAMES,
 ];

@@ -1,16 +1,19 @@
 //! Bytes of the frames.
 
-use std::sync::Arc;
+mod values;
 
 use super::{
-    Answer, Bound, FencingNumber, Frame, MAX_HANDED, Outcome, Patience, Question, Record, Refusal,
-    Said, View, Wish,
+    Answer, Frame, MAX_HANDED, Outcome, Patience, Question, Record, Refusal, Said, View, Wish,
 };
 use crate::boot::codec::{Reader, Writer, frame};
-use crate::boot::{DecodeError, MAX_PACKET, MAX_PROCESSES, TooLarge};
-use crate::id::{Address, Incarnation, MailboxId, ProcessId, Rank, RequestId};
-use crate::membership::{AgentId, Epoch, HostId};
-use crate::wire::{NAME_MAX, Name};
+use crate::boot::{DecodeError, MAX_PACKET, TooLarge};
+use crate::id::{MailboxId, RequestId};
+use crate::membership::Epoch;
+use crate::wire::NAME_MAX;
+use values::{
+    address, agent, bound, flag, name, number, put_address, put_agent, put_bound, put_name,
+    put_number,
+};
 
 /// The longest frame between agents: a handover of the longest names.
 const MAX_FRAME: usize = MAX_HANDED * (NAME_MAX + 40) + 64;
@@ -430,78 +433,4 @@ fn patience(r: &mut Reader<'_>) -> Result<Patience, DecodeError> {
         2 => Patience::Look,
         kind => return Err(DecodeError::Kind(kind)),
     })
-}
-
-/// A byte for the length would do for a name; what all frames use does too.
-fn put_name(w: &mut Writer<'_>, name: &Arc<str>) -> Result<(), TooLarge> {
-    Name::new(name).map_err(|_| TooLarge)?;
-    w.text(name, NAME_MAX)
-}
-
-fn name(r: &mut Reader<'_>) -> Result<Arc<str>, DecodeError> {
-    let text = r.text(NAME_MAX)?;
-    Name::new(&text).map_err(|_| DecodeError::Value)?;
-    Ok(text.into())
-}
-
-fn put_bound(w: &mut Writer<'_>, bound: Bound) {
-    put_number(w, bound.number);
-    put_address(w, bound.address);
-}
-
-fn bound(r: &mut Reader<'_>) -> Result<Bound, DecodeError> {
-    Ok(Bound {
-        number: number(r)?,
-        address: address(r)?,
-    })
-}
-
-fn put_number(w: &mut Writer<'_>, number: FencingNumber) {
-    w.u64(number.epoch.0);
-    w.u64(number.counter);
-}
-
-fn number(r: &mut Reader<'_>) -> Result<FencingNumber, DecodeError> {
-    Ok(FencingNumber {
-        epoch: Epoch(r.u64()?),
-        counter: r.u64()?,
-    })
-}
-
-fn put_address(w: &mut Writer<'_>, address: Address) {
-    w.u32(address.process.rank.0);
-    w.u32(address.process.incarnation.0);
-    w.u64(address.mailbox.0);
-}
-
-fn address(r: &mut Reader<'_>) -> Result<Address, DecodeError> {
-    let (rank, life) = (r.u32()?, r.u32()?);
-    if rank >= MAX_PROCESSES {
-        return Err(DecodeError::Limit);
-    }
-    Ok(Address {
-        process: ProcessId::new(Rank(rank), Incarnation(life)),
-        mailbox: MailboxId(r.u64()?),
-    })
-}
-
-fn put_agent(w: &mut Writer<'_>, agent: AgentId) {
-    w.u32(agent.host.0);
-    w.u32(agent.life);
-}
-
-fn agent(r: &mut Reader<'_>) -> Result<AgentId, DecodeError> {
-    let agent = AgentId::new(HostId(r.u32()?), r.u32()?);
-    if agent.life == 0 {
-        return Err(DecodeError::Value);
-    }
-    Ok(agent)
-}
-
-fn flag(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
-    match r.u8()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        kind => Err(DecodeError::Kind(kind)),
-    }
 }

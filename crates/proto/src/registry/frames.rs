@@ -306,3 +306,23 @@ impl Answer {
         }
     }
 }
+
+impl Said {
+    /// The name that it is about, if it is about one.
+    pub(super) fn name(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Read { name, .. }
+            | Self::Withdraw { name }
+            | Self::Change { name, .. }
+            | Self::Found { name, .. }
+            | Self::Free { name, .. }
+            | Self::Full { name }
+            | Self::Changed { name, .. }
+            | Self::Revoke { name, .. }
+            | Self::Revoked { name, .. }
+            | Self::Copy { name, .. }
+            | Self::Copied { name, .. } => Some(name),
+            Self::Hand { .. } | Self::Handed { .. } | Self::Ready | Self::Established => None,
+        }
+    }
+}

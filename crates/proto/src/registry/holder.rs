@@ -9,12 +9,13 @@
 //! What came with a handover is copied to the two others before anything is answered from it (a round that changes nothing): one of
 //! them may not have it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::keeping::Kept;
 use super::limits::lease_at_holder;
 use super::outbox::{Outbox, Repeat, Seen, Timer};
+use super::slot::{Round, Slot, Todo};
 use super::{
     Bound, FencingNumber, MAX_ANSWERED, MAX_LEASES, MAX_NAMES, MAX_QUEUED, MAX_WAITING, Outcome,
     Patience, Refusal, Said, Wish,
@@ -33,39 +34,6 @@ pub(super) struct Holder {
     pub(super) leases: usize,
     /// What became of wishes, as long as their agents may ask again: a bind that was refused must not be done later.
     answered: BTreeMap<AgentId, BTreeMap<u64, Outcome>>,
-}
-
-#[derive(Debug, Default)]
-struct Slot {
-    queue: VecDeque<Todo>,
-    round: Option<Round>,
-    /// Who waits for the name to be bound, with the stamp of the latest read.
-    waiting: BTreeMap<AgentId, u64>,
-    /// Who may use an answer again, until when.
-    leases: BTreeMap<AgentId, Time>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Todo {
-    Read(AgentId, Patience, u64),
-    Change(AgentId, u64, Wish, Address),
-    /// The owner may be gone.
-    Reap,
-    /// The others may not have it.
-    Confirm,
-}
-
-#[derive(Debug)]
-struct Round {
-    number: u64,
-    bound: Option<Bound>,
-    answer: Option<(AgentId, u64, Outcome)>,
-    changes: bool,
-    /// Whose leases are not over.
-    revoking: BTreeMap<AgentId, Time>,
-    /// Who has not said that it keeps it.
-    copying: BTreeSet<AgentId>,
-    repeat: Repeat,
 }
 
 impl Holder {
@@ -500,59 +468,5 @@ impl Holder {
         if self.slots.get(name).is_some_and(Slot::is_empty) {
             self.slots.remove(name);
         }
-    }
-}
-
-impl Slot {
-    fn is_empty(&self) -> bool {
-        let idle = self.queue.is_empty() && self.round.is_none();
-        idle && self.waiting.is_empty() && self.leases.is_empty()
-    }
-
-    /// Whether this was asked before and is not answered; a later read replaces an earlier one.
-    fn is_known(&mut self, todo: Todo) -> bool {
-        match todo {
-            Todo::Change(from, request, ..) => {
-                let answer = self.round.as_ref().and_then(|round| round.answer);
-                let under_way = answer.is_some_and(|one| (one.0, one.1) == (from, request));
-                let is_same = |one: &Todo| matches!(one, Todo::Change(a, b, ..) if (*a, *b) == (from, request));
-                under_way || self.queue.iter().any(is_same)
-            }
-            Todo::Read(from, ..) => {
-                self.queue
-                    .retain(|one| !matches!(one, Todo::Read(other, ..) if *other == from));
-                false
-            }
-            Todo::Reap | Todo::Confirm => false,
-        }
-    }
-}
-
-impl Round {
-    fn tell(&self, name: &Arc<str>, out: &mut Outbox) {
-        let (name, round) = (Arc::clone(name), self.number);
-        if !self.revoking.is_empty() {
-            let name = || Arc::clone(&name);
-            for agent in self.revoking.keys() {
-                out.send(
-                    *agent,
-                    Said::Revoke {
-                        name: name(),
-                        round,
-                    },
-                );
-            }
-            return;
-        }
-        for agent in &self.copying {
-            let (name, bound) = (Arc::clone(&name), self.bound);
-            out.send(*agent, Said::Copy { name, round, bound });
-        }
-    }
-
-    fn set_timer(&self, name: &Arc<str>, out: &mut Outbox) {
-        let over = self.revoking.values().min();
-        let due = over.map_or(self.repeat.due, |over| self.repeat.due.min(*over));
-        out.set_timer(due, Timer::Round(Arc::clone(name)));
     }
 }

@@ -6,10 +6,19 @@ use std::time::Duration;
 
 use super::limits::{first_gap, last_gap};
 use super::view::Placement;
-use super::{Action, Answer, Frame, Said};
+use super::{Answer, Frame, Said};
 use crate::id::ProcessId;
 use crate::membership::{AgentId, Members, Pace};
 use crate::time::Time;
+
+/// What whoever drives a registry has to do, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Send this to the agent that it names, connecting if need be. It may be lost.
+    Send(Frame),
+    /// Tell a process of this host.
+    Answer(ProcessId, Answer),
+}
 
 /// What the membership of this agent says at this moment.
 #[derive(Debug, Clone, Copy)]

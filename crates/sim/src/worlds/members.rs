@@ -4,8 +4,9 @@
 //! though it may stand still and be cut off. [`MISTAKES`] are the same with something done wrong on purpose.
 
 mod agent;
+mod calls;
 mod message;
-pub mod names;
+mod names;
 mod oracle;
 mod plan;
 mod process;
@@ -48,6 +49,34 @@ pub const SCENARIO: Scenario = Scenario {
         "a host lost power",
     ],
     run: |seed, record| run(Job::new(seed, None), seed, record),
+};
+
+/// Names, and everything that goes wrong.
+pub const NAMES: Scenario = Scenario {
+    name: "registry",
+    about: "names at agents: linear, one owner, numbers that grow, nothing waits for ever",
+    expected: &[],
+    sometimes: &[
+        "a lease was over",
+        "a process was started again",
+        "a host was pronounced silent",
+        "a host came back in a new life",
+        "a partition",
+        "a host paused",
+        "a host lost power",
+        "a name was taken",
+        "a name was bound",
+        "a name was unbound",
+        "a name moved",
+        "a fetch waited",
+        "a fetch was cancelled",
+        "a name was free",
+        "an answer was remembered",
+        "names were handed over",
+        "a lease of a name was revoked",
+        "a wish was answered in a later view",
+    ],
+    run: |seed, record| run(Job::of(Plan::with_names(seed)), seed, record),
 };
 
 /// Mistakes, each with the oracle that must find it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use mizzen_proto::boot::{Death, FRAME_HEADER};
+use mizzen_proto::boot::Death;
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::{
     Agent, AgentAction, AgentId, Between, Change, Epoch, Fence, FromAgent, FromRoot, HostId,
@@ -11,7 +11,7 @@ use mizzen_proto::membership::{
 };
 use mizzen_proto::time::Time;
 
-use super::message::{Message, Note, Speaker};
+use super::message::{Message, Note, Speaker, content};
 use super::names::Desk;
 use super::plan::{AGENT, KILL, Mistake, NAMES, Plan, REDIAL, ROOT};
 use crate::ids::{ConnectionId, Life, MachineId, Place};
@@ -556,13 +556,4 @@ impl Keeper {
         };
         self.dials.insert(connection, dial);
     }
-}
-
-/// A frame without its header: the simulated connections keep frames apart.
-pub(super) fn content<E: std::fmt::Debug>(
-    encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-) -> Vec<u8> {
-    let mut bytes = vec![];
-    encode(&mut bytes).expect("it is within the limits");
-    bytes.split_off(FRAME_HEADER)
 }

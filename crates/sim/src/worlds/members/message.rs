@@ -2,10 +2,11 @@
 
 use std::hash::{Hash, Hasher};
 
+use mizzen_proto::boot::FRAME_HEADER;
 use mizzen_proto::id::ProcessId;
 use mizzen_proto::membership::{Fence, News, Notice, Why};
 
-use super::names::NameNote;
+use super::calls::NameNote;
 use crate::machine::{Machine, Payload};
 
 /// Whatever says these: agents and processes are parts of one machine, and need not know which.
@@ -101,4 +102,13 @@ impl Hash for Note {
             Self::Name(note) => (8, note).hash(state),
         }
     }
+}
+
+/// A frame without its header: the simulated connections keep frames apart.
+pub(super) fn content<E: std::fmt::Debug>(
+    encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Vec<u8> {
+    let mut bytes = vec![];
+    encode(&mut bytes).expect("it is within the limits");
+    bytes.split_off(FRAME_HEADER)
 }

@@ -7,8 +7,8 @@ use mizzen_proto::id::{Address, MailboxId, ProcessId, RequestId};
 use mizzen_proto::registry::{Answer, Outcome, Patience, Question};
 use mizzen_proto::time::Time;
 
+use super::super::calls::{Call, NameNote, Return, name};
 use super::super::message::{Message, Note, Speaker};
-use super::{Call, NameNote, Return, name};
 use crate::ids::ConnectionId;
 use crate::machine::Context;
 

@@ -7,8 +7,8 @@ use mizzen_proto::membership::{Agent, AgentId, Pace};
 use mizzen_proto::registry::{Action, Answer, Bound, Frame, Question, Registry, Said, Seen};
 use mizzen_proto::time::Time;
 
+use super::super::calls::{NameNote, name};
 use super::super::message::{Note, Speaker};
-use super::{NameNote, name};
 use crate::machine::Context;
 
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Desk {
                 if let Said::Change { request, .. } = &frame.said {
                     self.wishes.entry(*request).or_insert(frame.view.0);
                 }
-                let bytes = super::super::agent::content(|out| frame.encode(out));
+                let bytes = super::super::message::content(|out| frame.encode(out));
                 Some(Ok((frame.to.host.0, bytes)))
             }
             Action::Answer(process, answer) => Some(Err((process, answer))),

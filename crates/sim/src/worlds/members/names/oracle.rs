@@ -8,9 +8,9 @@ use mizzen_proto::membership::{AgentId, Change, Members, News, Standing};
 use mizzen_proto::registry::{FencingNumber, Outcome, Registry, Sizes};
 use mizzen_proto::time::Time;
 
+use super::super::calls::{Call, NameNote, Return, name};
 use super::super::plan::Plan;
 use super::object::{OneName, Operation};
-use super::{Call, NameNote, Return, name};
 use crate::ids::Place;
 use crate::linear::{Done, Judgement, judge};
 use crate::tally::Marks;
