@@ -244,7 +244,8 @@ impl Registry {
                 self.handover.handle_handed(from, number, kept, out, now);
             }
             Said::Ready => {
-                if self.handover.handle_ready(from, &mut self.out) {
+                let all = self.handover.handle_ready(from, &mut self.out);
+                if all {
                     self.establish(seen);
                 }
             }

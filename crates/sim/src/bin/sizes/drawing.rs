@@ -40,9 +40,9 @@ pub(crate) fn draw(figures: &[Figures]) -> String {
     for (index, (name, colour, _)) in LINES.iter().enumerate() {
         let x = 60.0 + index as f64 * 195.0;
         let y = HEIGHT - 16.0;
-        let _ = write!(
+        let _ = writeln!(
             svg,
-            "<line x1=\"{x}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{colour}\" stroke-width=\"2\"/><text x=\"{}\" y=\"{y}\">{name}</text>\n",
+            "<line x1=\"{x}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{colour}\" stroke-width=\"2\"/><text x=\"{}\" y=\"{y}\">{name}</text>",
             y - 4.0,
             x + 22.0,
             y - 4.0,

@@ -9,6 +9,7 @@ use mizzen_proto::membership::{
     Agent, AgentAction, AgentId, Between, Change, Epoch, Fence, FromAgent, FromRoot, HostId,
     Notice, Order, Pace, Root, RootAction, Why,
 };
+use mizzen_proto::registry::Action;
 use mizzen_proto::time::Time;
 
 use super::message::{Message, Note, Speaker, content};
@@ -401,10 +402,13 @@ impl Keeper {
             return;
         };
         desk.handle_members(agent, context);
-        while let Some(what) = self.desk.as_mut().and_then(Desk::poll) {
-            match what {
-                Ok((host, bytes)) => self.send_to(host, Message::Names(bytes), context),
-                Err((process, answer)) => {
+        while let Some(action) = self.desk.as_mut().and_then(Desk::poll) {
+            match action {
+                Action::Send(frame) => {
+                    let message = Message::Names(content(|out| frame.encode(out)));
+                    self.send_to(frame.to.host.0, message, context);
+                }
+                Action::Answer(process, answer) => {
                     let child = self.children.get(&process.rank);
                     let child = child.filter(|child| child.process == process);
                     if let Some(connection) = child.and_then(|child| child.connection) {

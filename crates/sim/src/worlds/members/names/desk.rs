@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mizzen_proto::id::ProcessId;
 use mizzen_proto::membership::{Agent, AgentId, Pace};
-use mizzen_proto::registry::{Action, Answer, Bound, Frame, Question, Registry, Said, Seen};
+use mizzen_proto::registry::{Action, Bound, Frame, Question, Registry, Said, Seen};
 use mizzen_proto::time::Time;
 
 use super::super::calls::{NameNote, name};
@@ -107,18 +107,15 @@ impl Desk {
         self.tell(context);
     }
 
-    /// What to send, to which host, or to tell a process.
-    pub(in super::super) fn poll(&mut self) -> Option<Result<(u32, Vec<u8>), (ProcessId, Answer)>> {
-        match self.registry.poll_action()? {
-            Action::Send(frame) => {
-                if let Said::Change { request, .. } = &frame.said {
-                    self.wishes.entry(*request).or_insert(frame.view.0);
-                }
-                let bytes = super::super::message::content(|out| frame.encode(out));
-                Some(Ok((frame.to.host.0, bytes)))
+    /// What to send, or to tell a process.
+    pub(in super::super) fn poll(&mut self) -> Option<Action> {
+        let action = self.registry.poll_action()?;
+        if let Action::Send(frame) = &action {
+            if let Said::Change { request, .. } = &frame.said {
+                self.wishes.entry(*request).or_insert(frame.view.0);
             }
-            Action::Answer(process, answer) => Some(Err((process, answer))),
         }
+        Some(action)
     }
 
     pub(in super::super) fn next_wakeup(&self) -> Option<Time> {
