@@ -30,8 +30,7 @@ mod view;
 pub use alone::Alone;
 pub use asker::{AskError, Asker, Misfit};
 pub use frames::{
-    Answer, Bound, FencingNumber, Frame, Outcome, Patience, Question, Record, Refusal, Said,
-    VERSION, Wish,
+    Answer, Bound, FencingNumber, Frame, Outcome, Patience, Question, Record, Refusal, Said, Wish,
 };
 pub use limits::{
     COPIES, MAX_ANSWERED, MAX_CACHED, MAX_HANDED, MAX_KEPT, MAX_LEASES, MAX_NAMES, MAX_OPEN,

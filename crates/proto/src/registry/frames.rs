@@ -6,9 +6,6 @@ use super::View;
 use crate::id::{Address, MailboxId, RequestId};
 use crate::membership::{AgentId, Epoch};
 
-/// Changes whenever anything in the frames changes its meaning.
-pub const VERSION: u32 = 1;
-
 /// Grows with every change of what a name means. Who writes to something that all share passes it on, and what has a lower one is refused
 /// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -17,8 +17,8 @@ use super::limits::lease_at_holder;
 use super::outbox::{Outbox, Repeat, Seen, Timer};
 use super::slot::{Round, Slot, Todo};
 use super::{
-    Bound, FencingNumber, MAX_ANSWERED, MAX_LEASES, MAX_NAMES, MAX_QUEUED, MAX_WAITING, Outcome,
-    Patience, Refusal, Said, Wish,
+    Bound, FencingNumber, MAX_ANSWERED, MAX_KEPT, MAX_LEASES, MAX_NAMES, MAX_QUEUED, MAX_WAITING,
+    Outcome, Patience, Refusal, Said, Wish,
 };
 use crate::id::Address;
 use crate::membership::AgentId;
@@ -74,6 +74,10 @@ impl Holder {
             }
             _ => return,
         };
+        if self.slots.len() >= MAX_KEPT && !self.slots.contains_key(&name) {
+            // It asks again.
+            return;
+        }
         let slot = self.slots.entry(Arc::clone(&name)).or_default();
         if slot.is_known(todo) || slot.queue.len() >= MAX_QUEUED {
             return;
