@@ -45,6 +45,21 @@ fn a_binding_goes_with_the_host_of_its_owner() {
 }
 
 #[test]
+fn what_was_handed_over_is_answered_when_the_others_have_it_and_not_before() {
+    let mut bed = Bed::new(8);
+    let name = bed.name_held_by(2);
+    bed.bound(1, &name, 7);
+    bed.loses = |said| matches!(said, Said::Copy { .. });
+    bed.lose(&[2]);
+    let fetch = bed.fetch(31, &name);
+    bed.wait(PACE.beat);
+    assert_eq!(bed.answer(31, fetch), None, "the third keeper has nothing");
+    bed.loses = |_| false;
+    bed.wait(PACE.suspect);
+    assert_eq!(bed.found(31, fetch), Some(address(1, 7)));
+}
+
+#[test]
 fn a_fetch_that_waits_outlives_the_holder() {
     let mut bed = Bed::new(6);
     let name = bed.name_held_by(2);
