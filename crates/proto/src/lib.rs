@@ -15,6 +15,7 @@
 //! | [`names`] | the names a process holds for the job, and those it remembers |
 //! | [`session`] | what outlives connections: numbers, acknowledgements, resuming, the account |
 //! | [`membership`] | who belongs to the job and who lives: the root, agents, verdicts |
+//! | [`registry`] | names, kept by the agents of the hosts |
 //! | [`time`] | what a machine is told of the clock |
 //!
 //! Commands are verbs, input is `handle_*`, output is `poll_*`. A [`ProtocolError`] means that the peer
@@ -31,6 +32,7 @@ mod kind;
 pub mod link;
 pub mod membership;
 pub mod names;
+pub mod registry;
 pub mod session;
 pub mod time;
 pub mod wire;

@@ -31,7 +31,7 @@ pub fn shard_of(name: Name<'_>, size: u32) -> Rank {
 }
 
 /// FNV-1a of 64 bits (draft-eastlake-fnv).
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for &byte in bytes {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -41,7 +41,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 
 /// The finaliser of splitmix64: the last byte of a name hardly reaches the high bits of FNV-1a, and
 /// `tile0` to `tile9` would all have one holder.
-fn mix(mut hash: u64) -> u64 {
+pub(crate) fn mix(mut hash: u64) -> u64 {
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)

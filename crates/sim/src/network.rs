@@ -96,7 +96,10 @@ impl<P> Network<P> {
         };
         let connection = Connection::new(end(from.0, from.1), end(listener, to.1));
         let index = id.0 as usize;
-        self.slots.resize_with(index + 1, || None);
+        // A machine that spawns another before it dials has the lower number.
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, || None);
+        }
         self.slots[index] = Some(connection);
         self.push(now, id, Side::DIALLER, Item::Open, agenda);
         let gives_up = now + self.options.dialling;

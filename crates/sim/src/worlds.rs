@@ -21,4 +21,5 @@ pub const ALL: &[Scenario] = &[
     session::LIVING,
     session::MORTAL,
     members::SCENARIO,
+    members::NAMES,
 ];

@@ -16,10 +16,13 @@
 //! | [`lane`] | the memory of a lane, changed while it is read |
 //! | [`message`] | messages of a hostile peer: tables, tickets, manifests, lent buffers |
 //! | [`doctor`] | what the sides of `mizzen doctor` say |
+//! | [`membership`] | frames of agents and the root about who lives |
+//! | [`registry`] | frames of agents about names, packets of processes about them |
+//! | [`session`] | greetings, refusals and stamps of sessions |
 //! | [`identity`] | names in certificates, requests for them, the authority's secret |
 //!
 //! To add one: a module with `run` here, a line in [`TARGETS`], a file in
-//! `fuzz/fuzz_targets` with its `[[bin]]`, seeds in `seeds.rs`, and
+//! `fuzz/fuzz_targets` with its `[[bin]]`, seeds in `seeds.rs` or beside it, and
 //! a test in `tests/replay.rs`.
 
 #![allow(
@@ -35,9 +38,12 @@ pub mod headers;
 pub mod identity;
 pub mod lane;
 pub mod link;
+pub mod membership;
 pub mod message;
 pub mod names;
+pub mod registry;
 mod seeds;
+pub mod session;
 mod tape;
 pub mod tcp;
 
@@ -53,7 +59,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 14] = [
     target("frames", frames::run, seeds::frames),
     target("link", link::run, seeds::link),
     target("names", names::run, seeds::names),
@@ -65,6 +71,9 @@ pub const TARGETS: [Target; 11] = [
     target("message", message::run, seeds::message),
     target("doctor", doctor::run, seeds::doctor),
     target("identity", identity::run, seeds::identity),
+    target("membership", membership::run, membership::seeds),
+    target("registry", registry::run, registry::seeds),
+    target("session", session::run, session::seeds),
 ];
 
 const fn target(name: &'static str, run: fn(&[u8]), seeds: fn() -> Vec<Vec<u8>>) -> Target {

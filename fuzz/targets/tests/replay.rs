@@ -128,3 +128,18 @@ fn the_corpora_stay_small() {
 fn names_and_requests_do_no_harm() {
     replay("identity");
 }
+
+#[test]
+fn frames_about_who_lives_do_no_harm() {
+    replay("membership");
+}
+
+#[test]
+fn frames_about_names_do_no_harm() {
+    replay("registry");
+}
+
+#[test]
+fn hostile_sessions_do_no_harm() {
+    replay("session");
+}

@@ -4,7 +4,9 @@
 //! though it may stand still and be cut off. [`MISTAKES`] are the same with something done wrong on purpose.
 
 mod agent;
+mod calls;
 mod message;
+mod names;
 mod oracle;
 mod plan;
 mod process;
@@ -47,6 +49,34 @@ pub const SCENARIO: Scenario = Scenario {
         "a host lost power",
     ],
     run: |seed, record| run(Job::new(seed, None), seed, record),
+};
+
+/// Names, and everything that goes wrong.
+pub const NAMES: Scenario = Scenario {
+    name: "registry",
+    about: "names at agents: linear, one owner, numbers that grow, nothing waits for ever",
+    expected: &[],
+    sometimes: &[
+        "a lease was over",
+        "a process was started again",
+        "a host was pronounced silent",
+        "a host came back in a new life",
+        "a partition",
+        "a host paused",
+        "a host lost power",
+        "a name was taken",
+        "a name was bound",
+        "a name was unbound",
+        "a name moved",
+        "a fetch waited",
+        "a fetch was cancelled",
+        "a name was free",
+        "an answer was remembered",
+        "names were handed over",
+        "a lease of a name was revoked",
+        "a wish was answered in a later view",
+    ],
+    run: |seed, record| run(Job::of(Plan::with_names(seed)), seed, record),
 };
 
 /// Mistakes, each with the oracle that must find it.
@@ -107,6 +137,7 @@ const fn mistake(
 struct Job {
     plan: Rc<Plan>,
     oracle: Oracle,
+    names: Option<names::Oracle>,
 }
 
 #[derive(Debug)]
@@ -117,9 +148,17 @@ enum Member {
 
 impl Job {
     fn new(seed: u64, mistake: Option<Mistake>) -> Self {
-        let plan = Rc::new(Plan::new(seed, mistake));
-        let oracle = Oracle::new(Rc::clone(&plan));
-        Self { plan, oracle }
+        Self::of(Plan::new(seed, mistake))
+    }
+
+    fn of(plan: Plan) -> Self {
+        let plan = Rc::new(plan);
+        let names = (plan.names > 0).then(|| names::Oracle::new(Rc::clone(&plan)));
+        Self {
+            oracle: Oracle::new(Rc::clone(&plan)),
+            plan,
+            names,
+        }
     }
 }
 
@@ -139,11 +178,21 @@ impl World for Job {
     }
 
     fn handle_truth(&mut self, now: Time, truth: Truth) -> Result<(), Violation> {
+        if let Some(names) = &mut self.names {
+            names.handle_truth(now, truth);
+        }
         self.oracle.handle_truth(now, truth)
     }
 
     fn handle_note(&mut self, now: Time, place: Place, note: Note) -> Result<(), Violation> {
-        self.oracle.handle_note(now, place, note)
+        match (&mut self.names, note) {
+            (Some(names), Note::Name(note)) => names.handle_note(now, place, note),
+            (Some(names), Note::Appended(news)) => {
+                names.handle_news(now, &news);
+                self.oracle.handle_note(now, place, Note::Appended(news))
+            }
+            (_, note) => self.oracle.handle_note(now, place, note),
+        }
     }
 
     fn finish(
@@ -178,7 +227,22 @@ impl World for Job {
             let what = format!("{place} is neither a member nor gone");
             return Err(Violation::new(oracle::HEARD, what));
         }
-        self.oracle.finish(now, &epochs)
+        self.oracle.finish(now, &epochs)?;
+        let registries: Vec<_> = lives
+            .iter()
+            .enumerate()
+            .filter_map(|(index, life)| match life {
+                Some(Member::Agent(keeper)) => {
+                    let place = self.oracle.life_of(MachineId(index as u32))?;
+                    Some((place, &keeper.desk.as_ref()?.registry))
+                }
+                _ => None,
+            })
+            .collect();
+        match &mut self.names {
+            Some(names) => names.finish(now, &registries, marks),
+            None => Ok(()),
+        }
     }
 }
 

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use mizzen_proto::boot::{Death, FRAME_HEADER};
+use mizzen_proto::boot::Death;
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::{
     Agent, AgentAction, AgentId, Between, Change, Epoch, Fence, FromAgent, FromRoot, HostId,
     Notice, Order, Pace, Root, RootAction, Why,
 };
+use mizzen_proto::registry::Action;
 use mizzen_proto::time::Time;
 
-use super::message::{Message, Note, Speaker};
-use super::plan::{AGENT, KILL, Mistake, Plan, REDIAL, ROOT};
+use super::message::{Message, Note, Speaker, content};
+use super::names::Desk;
+use super::plan::{AGENT, KILL, Mistake, NAMES, Plan, REDIAL, ROOT};
 use crate::ids::{ConnectionId, Life, MachineId, Place};
 use crate::machine::{Context, Opened};
 
@@ -22,6 +24,7 @@ pub(super) struct Keeper {
     host: u32,
     pub(super) agent: Option<Agent>,
     pub(super) root: Option<Root>,
+    pub(super) desk: Option<Desk>,
     /// The latest connection with the agent of each host, and which life that is.
     links: BTreeMap<u32, (ConnectionId, Place)>,
     dials: BTreeMap<ConnectionId, Dial>,
@@ -58,6 +61,7 @@ impl Keeper {
             plan,
             agent: None,
             root: None,
+            desk: None,
             links: BTreeMap::new(),
             dials: BTreeMap::new(),
             children: BTreeMap::new(),
@@ -89,6 +93,8 @@ impl Keeper {
             self.dial_root(context);
         }
         let me = AgentId::new(HostId(self.host), context.me().life.0 + 1);
+        let names = self.plan.names;
+        self.desk = (names > 0).then(|| Desk::new(me, self.plan.pace, names));
         self.agent = Some(Agent::new(
             me,
             self.plan.pace,
@@ -153,7 +159,20 @@ impl Keeper {
                     agent.handle_left(child.process);
                 }
             }
-            Message::Begin(..) | Message::Tell(_) | Message::Work(_) => {}
+            Message::Names(bytes) => {
+                if let (Some(desk), Some(agent)) = (&mut self.desk, &self.agent) {
+                    desk.handle_frame(&bytes, agent, context);
+                }
+            }
+            Message::Question(bytes) => {
+                let mut children = self.children.values();
+                let child = children.find(|child| child.connection == Some(connection));
+                if let (Some(child), Some(desk), Some(agent)) = (child, &mut self.desk, &self.agent)
+                {
+                    desk.handle_question(child.process, &bytes, agent, context);
+                }
+            }
+            Message::Begin(..) | Message::Tell(_) | Message::Work(_) | Message::Answer(_) => {}
         }
         self.pump(context);
     }
@@ -172,6 +191,11 @@ impl Keeper {
                 }
             }
             REDIAL => self.dial_root(context),
+            NAMES => {
+                if let (Some(desk), Some(agent)) = (&mut self.desk, &self.agent) {
+                    desk.handle_tick(agent, context);
+                }
+            }
             _ => {
                 let rank = Rank((key - KILL) as u32);
                 if self.children.contains_key(&rank) {
@@ -270,6 +294,9 @@ impl Keeper {
             };
             if let Some(agent) = &mut self.agent {
                 agent.handle_ended(child.process, how);
+                if let Some(desk) = &mut self.desk {
+                    desk.handle_gone(child.process, agent, context);
+                }
             }
         }
         self.pump(context);
@@ -355,15 +382,54 @@ impl Keeper {
             };
             self.obey(action, context);
         }
+        self.pump_names(context);
+        let count = if self.desk.is_some() { 3 } else { 2 };
         let ticks = [
             (AGENT, self.agent.as_ref().and_then(Agent::next_wakeup)),
             (ROOT, self.root.as_ref().and_then(Root::next_wakeup)),
+            (NAMES, self.desk.as_ref().and_then(Desk::next_wakeup)),
         ];
-        for (key, due) in ticks {
+        for (key, due) in ticks.into_iter().take(count) {
             match due {
                 Some(due) => context.set_timer(key, due),
                 None => context.cancel_timer(key),
             }
+        }
+    }
+
+    fn pump_names(&mut self, context: &mut Context<'_, impl Speaker>) {
+        let (Some(desk), Some(agent)) = (&mut self.desk, &self.agent) else {
+            return;
+        };
+        desk.handle_members(agent, context);
+        while let Some(action) = self.desk.as_mut().and_then(Desk::poll) {
+            match action {
+                Action::Send(frame) => {
+                    let message = Message::Names(content(|out| frame.encode(out)));
+                    self.send_to(frame.to.host.0, message, context);
+                }
+                Action::Answer(process, answer) => {
+                    let child = self.children.get(&process.rank);
+                    let child = child.filter(|child| child.process == process);
+                    if let Some(connection) = child.and_then(|child| child.connection) {
+                        let mut bytes = vec![];
+                        answer.encode(&mut bytes);
+                        context.send(connection, Message::Answer(bytes));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends to an agent over the connection that is there, or when there is one.
+    fn send_to(&mut self, host: u32, message: Message, context: &mut Context<'_, impl Speaker>) {
+        let mut dials = self.dials.values_mut();
+        match self.links.get(&host) {
+            Some((link, _)) => context.send(*link, message),
+            None => match dials.find(|dial| dial.host == host && dial.looks_for.is_none()) {
+                Some(dial) => dial.waiting.push(message),
+                None => self.dial(host, None, Some(message), context),
+            },
         }
     }
 
@@ -494,11 +560,4 @@ impl Keeper {
         };
         self.dials.insert(connection, dial);
     }
-}
-
-/// A frame without its header: the simulated connections keep frames apart.
-fn content<E: std::fmt::Debug>(encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Vec<u8> {
-    let mut bytes = vec![];
-    encode(&mut bytes).expect("it is within the limits");
-    bytes.split_off(FRAME_HEADER)
 }

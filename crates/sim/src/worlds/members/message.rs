@@ -2,9 +2,11 @@
 
 use std::hash::{Hash, Hasher};
 
+use mizzen_proto::boot::FRAME_HEADER;
 use mizzen_proto::id::ProcessId;
 use mizzen_proto::membership::{Fence, News, Notice, Why};
 
+use super::calls::NameNote;
 use crate::machine::{Machine, Payload};
 
 /// Whatever says these: agents and processes are parts of one machine, and need not know which.
@@ -18,6 +20,11 @@ pub(super) enum Message {
     Up(Vec<u8>),
     Down(Vec<u8>),
     Between(Vec<u8>),
+    /// About names, between agents.
+    Names(Vec<u8>),
+    /// About names, from a process to its agent and back.
+    Question(Vec<u8>),
+    Answer(Vec<u8>),
     /// From an agent to its process.
     Begin(ProcessId, Box<Fence>),
     Tell(Notice),
@@ -31,7 +38,12 @@ pub(super) enum Message {
 impl Hash for Message {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
-            Self::Up(bytes) | Self::Down(bytes) | Self::Between(bytes) => bytes.hash(state),
+            Self::Up(bytes)
+            | Self::Down(bytes)
+            | Self::Between(bytes)
+            | Self::Names(bytes)
+            | Self::Question(bytes)
+            | Self::Answer(bytes) => bytes.hash(state),
             Self::Begin(process, fence) => (process, fence.epoch()).hash(state),
             Self::Tell(notice) => notice.epoch.hash(state),
             Self::Unreachable(process) | Self::Work(process) => process.hash(state),
@@ -43,7 +55,12 @@ impl Hash for Message {
 impl Payload for Message {
     fn wire_len(&self) -> usize {
         match self {
-            Self::Up(bytes) | Self::Down(bytes) | Self::Between(bytes) => bytes.len(),
+            Self::Up(bytes)
+            | Self::Down(bytes)
+            | Self::Between(bytes)
+            | Self::Names(bytes)
+            | Self::Question(bytes)
+            | Self::Answer(bytes) => bytes.len(),
             Self::Begin(_, fence) => 16 + 12 * fence.entries(),
             Self::Tell(notice) => 12 + 12 * notice.changes.len(),
             Self::Unreachable(_) | Self::Work(_) | Self::Leaving => 12,
@@ -68,6 +85,8 @@ pub(super) enum Note {
     Fenced(Why),
     /// An agent is through.
     Finished,
+    /// Something about names.
+    Name(NameNote),
 }
 
 impl Hash for Note {
@@ -80,6 +99,16 @@ impl Hash for Note {
             Self::Took(process) => (5, process).hash(state),
             Self::Fenced(_) => 6.hash(state),
             Self::Finished => 7.hash(state),
+            Self::Name(note) => (8, note).hash(state),
         }
     }
+}
+
+/// A frame without its header: the simulated connections keep frames apart.
+pub(super) fn content<E: std::fmt::Debug>(
+    encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Vec<u8> {
+    let mut bytes = vec![];
+    encode(&mut bytes).expect("it is within the limits");
+    bytes.split_off(FRAME_HEADER)
 }

@@ -122,7 +122,7 @@ impl Oracle {
             Note::Fenced(Why::Contradiction) => {
                 Err(Violation::new(SAME, format!("{place}: a contradiction")))
             }
-            Note::Fenced(_) | Note::Finished => Ok(()),
+            Note::Fenced(_) | Note::Finished | Note::Name(_) => Ok(()),
         }
     }
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use mizzen_proto::boot::OnDeath;
-use mizzen_proto::id::Rank;
+use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::{HostId as Host, Pace, Policy};
 
 use crate::faults::Faults;
-use crate::ids::{HostId, MachineId};
+use crate::ids::{HostId, MachineId, Place};
 use crate::options::Options;
 use crate::world::{Layout, Seat};
 
@@ -45,6 +45,8 @@ pub(super) struct Plan {
     pub(super) policy: Policy,
     pub(super) pace: Pace,
     pub(super) mistake: Option<Mistake>,
+    /// How many names the processes use; none if they work with each other instead.
+    pub(super) names: u32,
 }
 
 impl Plan {
@@ -74,6 +76,31 @@ impl Plan {
             },
             pace,
             mistake,
+            names: 0,
+        }
+    }
+
+    /// A job whose processes use names. Most are small: mistakes show there too.
+    pub(super) fn with_names(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed ^ 0x006e_616d_6573);
+        let most = if rng.u32(..16) == 0 { 50 } else { 14 };
+        let hosts = rng.u32(2..=7);
+        let size = rng.u32(3.max(hosts)..=most);
+        let on_death = if rng.bool() {
+            OnDeath::Restart
+        } else {
+            OnDeath::Continue
+        };
+        let plan = Self::new(seed, None);
+        Self {
+            hosts,
+            ranks: (0..size).map(|rank| rank * hosts / size).collect(),
+            policy: Policy {
+                on_death,
+                ..plan.policy
+            },
+            names: size / 6 + 2,
+            ..plan
         }
     }
 
@@ -130,6 +157,12 @@ impl Plan {
         machine.0.checked_sub(self.hosts).map(Rank)
     }
 
+    /// The process that a life of a machine is, if it is one.
+    pub(super) fn life(&self, place: Place) -> Option<ProcessId> {
+        let rank = self.rank(place.machine)?;
+        Some(ProcessId::new(rank, Incarnation(place.life.0)))
+    }
+
     pub(super) fn host(&self, machine: MachineId) -> u32 {
         match self.rank(machine) {
             Some(rank) => self.ranks[rank.index()],
@@ -152,5 +185,6 @@ pub(super) const AGENT: u64 = 0;
 pub(super) const ROOT: u64 = 1;
 pub(super) const REDIAL: u64 = 2;
 pub(super) const WORK: u64 = 3;
+pub(super) const NAMES: u64 = 4;
 /// And the rank that is to be ended.
 pub(super) const KILL: u64 = 16;

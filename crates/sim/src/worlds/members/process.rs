@@ -8,6 +8,7 @@ use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::{Admission, Fence};
 
 use super::message::{Message, Note, Speaker};
+use super::names::Caller;
 use super::plan::{Mistake, Plan, WORK};
 use crate::ids::{ConnectionId, MachineId, Place};
 use crate::machine::{Context, Opened};
@@ -22,6 +23,7 @@ pub(super) struct Process {
     links: BTreeMap<Rank, ConnectionId>,
     dialling: BTreeMap<ConnectionId, Rank>,
     is_leaving: bool,
+    caller: Option<Caller>,
 }
 
 impl Process {
@@ -34,6 +36,7 @@ impl Process {
             links: BTreeMap::new(),
             dialling: BTreeMap::new(),
             is_leaving: false,
+            caller: None,
         }
     }
 
@@ -48,6 +51,8 @@ impl Process {
                 context.note(Note::Joined(fence.epoch().0));
                 self.me = Some(process);
                 self.fence = *fence;
+                let names = self.plan.names;
+                self.caller = (names > 0).then(|| Caller::new(process, names));
                 let wait = Duration::from_millis(context.rng().u64(1..1000));
                 context.set_timer(WORK, context.now() + wait);
             }
@@ -69,6 +74,11 @@ impl Process {
                     context.note(Note::Took(from));
                 }
             }
+            Message::Answer(bytes) => {
+                if let Some(caller) = &mut self.caller {
+                    caller.handle_answer(&bytes, context);
+                }
+            }
             _ => {}
         }
     }
@@ -85,6 +95,10 @@ impl Process {
             self.is_leaving = true;
             context.send(agent, Message::Leaving);
             return context.set_timer(WORK, context.now() + Duration::from_millis(5));
+        }
+        if let Some(caller) = &mut self.caller {
+            let wait = caller.work(agent, context);
+            return context.set_timer(WORK, context.now() + wait);
         }
         let size = self.plan.ranks.len() as u32;
         let to = (me.rank + context.rng().u32(1..size)) % size;

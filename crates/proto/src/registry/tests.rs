@@ -1,0 +1,5 @@
+mod bed;
+mod codec;
+mod handing_over;
+mod placement;
+mod rules;
