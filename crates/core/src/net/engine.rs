@@ -238,6 +238,8 @@ impl Engine {
             for link in self.all_links() {
                 if let Some(gone) = process.gone(link.peer) {
                     self.cut_as(&link, gone);
+                } else if self.with_port(|_| link.session().poll_ask(now())) {
+                    process.ask_about(link.peer);
                 }
             }
             let guard = lock(&self.failures);
@@ -406,9 +408,11 @@ impl Engine {
             };
             let mut session = link.session();
             session.armed = None;
-            let must_ask = session.poll_ask(now);
-            if let Some(process) = process.filter(|_| must_ask) {
-                process.ask_about(peer);
+            // One that leaves asks by itself.
+            if let Some(process) = process {
+                if session.poll_ask(now) {
+                    process.ask_about(peer);
+                }
             }
             session.session.handle_timeout(now);
             self.mark(&link);
