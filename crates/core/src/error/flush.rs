@@ -3,7 +3,7 @@
 use core::fmt;
 use std::time::Duration;
 
-use super::Gone;
+use super::gone::Gone;
 use crate::rank::Rank;
 
 /// Why not all that was posted is with those it was posted to.

@@ -7,7 +7,7 @@ use mizzen_proto::id::BodyId;
 use mizzen_proto::session::{ConnectionId, End, KeepRefused, Output};
 use mizzen_proto::time::Time;
 
-use super::bodies::{give_body, place_body};
+use super::giving::{give_body, place_body};
 use super::id::driver_id;
 use super::link::{NetLink, OUTBOX_MAX, State};
 use super::outcome::Outcome;

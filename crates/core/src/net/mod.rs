@@ -21,6 +21,7 @@
 //! | `waiting` | messages that found no credits |
 //! | `behind` | moving them on |
 //! | `bodies` | memory lent to the driver |
+//! | `giving` | giving that memory to the driver |
 //! | `lending` | threads that lend it, and wait |
 //! | `offered` | a message whose body has yet to come, for who unpacks it |
 //! | `streaming` | reading a long body through little memory |
@@ -51,6 +52,7 @@ mod cut;
 mod engine;
 mod events;
 mod flushing;
+mod giving;
 mod id;
 mod lending;
 mod link;

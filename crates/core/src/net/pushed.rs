@@ -16,7 +16,7 @@ use mizzen_driver::{Driver, PartMut, Scatter};
 use mizzen_proto::id::{BodyId, OfferId};
 use mizzen_proto::link::Link;
 
-use super::bodies::place_pushed;
+use super::giving::place_pushed;
 use super::outcome::{End, Outcome};
 use super::session::NetSession;
 use crate::links::Links;
