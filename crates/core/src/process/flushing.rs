@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::Process;
 use crate::error::{FlushError, Messages};
@@ -59,12 +59,17 @@ impl Process {
         }
     }
 
-    /// Has the user told what nobody took, when the process leaves.
+    /// Has the user told what nobody took, when the process leaves. Of who left, only [`flush_until`](Self::flush_until) tells.
     pub(super) fn tell_untaken(&self) {
         while let Some((gone, messages)) = self.networks.get().and_then(Networks::take_untaken) {
             let text = format!("posted {} that nobody took: {gone}", Messages(messages));
-            warn!(parent: &self.span, "{text}");
-            self.neighbours.remark(text);
+            if gone.is_failure() {
+                warn!(parent: &self.span, "{text}");
+                self.neighbours.remark(text);
+            } else {
+                // Those who part need not hear each other's last words: of services, mostly.
+                debug!(parent: &self.span, "{text}");
+            }
         }
     }
 }
