@@ -16,7 +16,7 @@ use crate::tape::Tape;
 
 const HOSTS: u32 = 4;
 
-/// Decodes the bytes as each kind of message, and hands those of a tape to a registry among [`HOSTS`].
+/// Decodes the bytes as each kind of message, and hands those of a tape to a registry among a few hosts.
 pub fn run(data: &[u8]) {
     if let Ok(frame) = Frame::decode(data) {
         let mut again = Vec::new();
