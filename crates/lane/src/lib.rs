@@ -58,6 +58,7 @@
 //! Region::heap(64).copy_in(0, b"any thread may be doing the same");
 //! ```
 
+mod alarm;
 mod allowance;
 mod arena;
 mod block;
@@ -87,6 +88,7 @@ mod supply;
 mod sync;
 mod whereabouts;
 
+pub use alarm::Alarm;
 pub use allowance::{ALLOWANCE, Waits};
 pub use arena::{Arena, Backing, NoBlock, Purpose, SlabId};
 pub use block::Block;

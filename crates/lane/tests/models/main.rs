@@ -3,6 +3,7 @@
 #![cfg(loom)]
 #![allow(unsafe_code)]
 
+mod alarm;
 mod handing;
 mod handover;
 mod lanes;
