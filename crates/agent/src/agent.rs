@@ -14,6 +14,7 @@ use mizzen_proto::boot::{
 use mizzen_proto::broker::{Action, Broker, Departure};
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::{Change, Fence, Notice, Standing, Why};
+use mizzen_proto::registry::{Answer, Question};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
@@ -190,6 +191,7 @@ impl Agent {
                 match command {
                     Command::Start(process, fence) => self.start(process, &fence),
                     Command::Tell(notice) => self.tell(&notice),
+                    Command::Answer(process, answer) => self.answer(process, &answer),
                     Command::End(why) => self.handle_end(why),
                     // A launcher that does not read is not told that either.
                     Command::Say(FromAgent::Pulse) if self.link.stream.backlog() > HIGH_WATER => {}
@@ -251,6 +253,16 @@ impl Agent {
         }
         let epoch = notice.epoch.0;
         self.children.tell_all(&ToProcess::Epoch { epoch });
+    }
+
+    fn answer(&mut self, process: ProcessId, answer: &Answer) {
+        let (rank, incarnation) = (process.rank.0, process.incarnation.0);
+        let mut bytes = Vec::new();
+        let is_there = self.children.incarnation(rank) == Some(incarnation);
+        if is_there && answer.encode(&mut bytes).is_ok() {
+            let packet = ToProcess::Answer { answer: bytes };
+            self.children.post(rank, &packet, vec![]);
+        }
     }
 
     /// Whoever asked, and is the only one that has not ended: nobody is started again.
@@ -400,7 +412,9 @@ impl Agent {
                 incarnation,
                 locator,
             } => {
-                self.broker.handle_located(rank, incarnation, &locator);
+                let current = self.control.life_of(rank);
+                self.broker
+                    .handle_located(rank, incarnation, &locator, current);
                 self.introduce();
             }
             ToAgent::Unreachable { rank, reason } => {
@@ -512,6 +526,10 @@ impl Agent {
                         self.link.send(&FromAgent::Error { text });
                     }
                 }
+                FromProcess::Ask { question } => match Question::decode(&question) {
+                    Ok(question) => self.control.handle_question(process, question),
+                    Err(_) => self.children.close_socket(rank),
+                },
                 FromProcess::Reach { rank: target } => {
                     self.broker.handle_reach(rank, target);
                     self.introduce();

@@ -194,6 +194,7 @@ impl Children {
             hosts: self.start.hosts,
             bind: self.start.bind.clone(),
             networks: self.start.networks.clone(),
+            pace: self.start.part.pace,
             show_paths: self.start.show_paths,
             cluster: self.start.cluster.clone(),
             authority: authority.unwrap_or_default(),
@@ -596,7 +597,7 @@ impl Children {
         })
     }
 
-    fn close_socket(&mut self, rank: u32) {
+    pub(crate) fn close_socket(&mut self, rank: u32) {
         let Some(process) = self.process(rank) else {
             return;
         };

@@ -1,7 +1,9 @@
-//! What drives the membership: the agent of this host, and on the first host the root.
+//! What drives the membership: the agent of this host, and on the first host the root; and the names, which follow the members.
 //!
 //! Frames go in before time does, so that an agent that was not scheduled takes nobody for dead. What the machines want of the rest
 //! of the agent comes out as [`Command`]s. A job of one host has the same machines, and no connection.
+
+mod names;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::TcpListener;
@@ -10,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use mizzen_identity::Credentials;
-use mizzen_proto::boot::{Death, FromAgent, Network, Part, Preset, Start};
+use mizzen_proto::boot::{Death, FromAgent, Network, Part, Start};
 use mizzen_proto::id::{ProcessId, Rank};
 use mizzen_proto::membership::{
     Agent, AgentAction, AgentId, Between, Epoch, Fence, HostId, Members, Notice, Pace, Policy,
     Root, RootAction, Spoken, Why,
 };
+use mizzen_proto::registry::{Answer, Registry};
 
 use crate::clock;
 use crate::net::{Event, Net};
@@ -25,6 +28,7 @@ pub(crate) struct Control {
     pace: Pace,
     agent: Agent,
     root: Option<Root>,
+    names: Registry,
     net: Option<Net>,
     /// This host.
     name: String,
@@ -57,6 +61,8 @@ pub(crate) enum Command {
     Start(ProcessId, Fence),
     /// Tell all processes.
     Tell(Notice),
+    /// Answer a process.
+    Answer(ProcessId, Answer),
     /// End all processes.
     End(Why),
     /// Tell the launcher.
@@ -76,7 +82,7 @@ impl Control {
         let Part { number, .. } = start.part;
         let pace = match &place {
             None => Pace::ALONE,
-            Some(_) => pace_of(start.part.pace),
+            Some(_) => Pace::of(start.part.pace),
         };
         let now = clock::now();
         let mut commands = VecDeque::new();
@@ -100,6 +106,7 @@ impl Control {
             pace,
             agent: Agent::new(me, pace, locator, now),
             root,
+            names: Registry::new(me, pace),
             net,
             name: start.host.clone(),
             networks: start.networks.clone(),
@@ -147,6 +154,7 @@ impl Control {
 
     pub(crate) fn handle_ended(&mut self, process: ProcessId, how: Death) {
         self.agent.handle_ended(process, how);
+        self.forget_questions(process);
     }
 
     /// Takes in what other agents say.
@@ -181,6 +189,7 @@ impl Control {
             root.handle_tick(now);
             self.pump();
         }
+        self.pump_names();
         self.watch_join(instant);
         if self.pulse.is_some_and(|at| at <= instant) {
             self.pulse = Some(instant + self.pace.beat);
@@ -201,6 +210,7 @@ impl Control {
         let machines = [
             self.agent.next_wakeup(),
             self.root.as_ref().and_then(Root::next_wakeup),
+            self.names.next_wakeup(),
         ];
         let machines = machines.into_iter().flatten().map(|due| due.since(now));
         let instant = Instant::now();
@@ -324,6 +334,7 @@ impl Control {
             }
             (Spoken::Down(frame), None) if from.host == ROOT => self.agent.handle_root(frame, now),
             (Spoken::Across(frame), _) => self.agent.handle_between(from.host, frame, now),
+            (Spoken::Names(frame), _) => self.hear_of_names(from, &frame),
             // The root is told nothing, nobody else decides, and nobody speaks for another.
             (Spoken::Up(_) | Spoken::Down(_), _) => {}
         }
@@ -416,9 +427,9 @@ impl Control {
         let Some(net) = &mut self.net else {
             return;
         };
-        // One at a time: what was to be said is said again.
+        // One at a time: what has to be said is said when that is answered.
         if net.is_dialling(host) {
-            return;
+            return net.say_first(host, first);
         }
         let addresses = locator.map(|locator| crate::places::addresses_in(locator, &self.networks));
         let addresses = addresses.unwrap_or_default();
@@ -478,14 +489,6 @@ fn root(start: &Start, pace: Pace) -> Root {
     root
 }
 
-fn pace_of(preset: Preset) -> Pace {
-    match preset {
-        Preset::Fast => Pace::FAST,
-        Preset::Default => Pace::DEFAULT,
-        Preset::Patient => Pace::PATIENT,
-    }
-}
-
 /// The first host, whose agent is the root.
 const ROOT: HostId = HostId(0);
 
@@ -500,7 +503,7 @@ const TURNS: usize = 16;
 
 /// How soon after a failure somebody is dialled again, and how late.
 const FIRST_RETRY: Duration = Duration::from_millis(20);
-const LAST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_millis(250);
 
 /// However patient a job is, a connection that answers nothing for so long is made anew.
 const MOST_PATIENT: Duration = Duration::from_secs(4);

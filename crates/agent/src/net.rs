@@ -54,6 +54,8 @@ struct Dial {
     /// Whether there is no other address, so that a refusal can only be the agent's.
     is_only: bool,
     is_refused: bool,
+    /// Whether somebody is there.
+    has_answered: bool,
     /// What is said first.
     first: Vec<Spoken>,
 }
@@ -122,6 +124,7 @@ impl Net {
             others,
             is_only,
             is_refused: false,
+            has_answered: false,
             first,
         };
         self.connect(dial, events);
@@ -134,6 +137,16 @@ impl Net {
             .values()
             .filter_map(|entry| entry.dial.as_ref());
         dials.any(|dial| dial.host == host)
+    }
+
+    /// Something else to say to the agent of a host, once it is reached that is being dialled.
+    pub(crate) fn say_first(&mut self, host: HostId, spoken: Vec<Spoken>) {
+        let dials = self.connections.values_mut();
+        let mut dials = dials.filter_map(|entry| entry.dial.as_mut());
+        if let Some(dial) = dials.find(|dial| dial.host == host) {
+            let room = MAX_FIRST.saturating_sub(dial.first.len());
+            dial.first.extend(spoken.into_iter().take(room));
+        }
     }
 
     pub(crate) fn is_linked(&self, host: HostId) -> bool {
@@ -254,7 +267,11 @@ impl Net {
         let is_there = dial.is_only || met.is_some_and(|met| met.contains(&dial.address.ip()));
         dial.is_refused |= kind == io::ErrorKind::ConnectionRefused && is_there;
         match dial.others.pop_front() {
-            Some(address) => Ok(Dial { address, ..dial }),
+            Some(address) => Ok(Dial {
+                address,
+                has_answered: false,
+                ..dial
+            }),
             None => Err(Event::Failed {
                 host: dial.host,
                 is_refused: dial.is_refused,
@@ -312,6 +329,10 @@ impl Net {
             }
             // There is nothing to be read before.
             return;
+        }
+        if let Some(dial) = entry.dial.as_mut().filter(|dial| !dial.has_answered) {
+            dial.has_answered = true;
+            entry.deadline = Some(Instant::now() + PROOF);
         }
         let moved = entry.connection.receive(&self.credentials);
         if let Moved::Proved(peer) = moved {
@@ -441,11 +462,18 @@ const MAX_STRANGERS: usize = 256;
 /// Connections with one agent: both may dial at once, and some may be dead.
 const MAX_WITH_ONE: usize = 4;
 
+/// Frames that wait until an agent is reached. What is lost is said again.
+const MAX_FIRST: usize = 1024;
+
 /// How long who came has to prove who it is.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// How long one address is tried.
-const DIAL: Duration = Duration::from_secs(1);
+/// How long one address is tried. What is sent while a cable is out is lost, and TCP repeats it after a second only: a new attempt
+/// finds a repaired cable sooner.
+const DIAL: Duration = Duration::from_millis(500);
+
+/// How long who answers there may take to prove who it is.
+const PROOF: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;

@@ -87,7 +87,7 @@ fn addresses(network: &Network, start: &Start, here: &[Interface]) -> anyhow::Re
     }
     let mut found: Vec<IpAddr> = Vec::new();
     for wanted in &network.interfaces {
-        let meant = here.iter().filter(|one| is_meant(wanted, one));
+        let meant = here.iter().filter(|one| one.is_meant_by(wanted));
         found.extend(meant.map(|one| one.address));
     }
     ensure!(
@@ -119,22 +119,6 @@ fn outer(here: &[Interface]) -> Vec<IpAddr> {
     }
     found.sort_by_key(IpAddr::is_ipv6);
     found
-}
-
-/// Whether an interface is the one of that name, or in that subnet.
-fn is_meant(wanted: &str, one: &Interface) -> bool {
-    let Some((address, prefix)) = wanted.split_once('/') else {
-        return one.name == wanted;
-    };
-    let (Ok(address), Ok(prefix)) = (address.parse::<IpAddr>(), prefix.parse::<u8>()) else {
-        return false;
-    };
-    let subnet = Interface {
-        name: String::new(),
-        address,
-        prefix,
-    };
-    subnet.reaches(one.address)
 }
 
 /// Addresses of one agent: each may take a second to try.

@@ -235,17 +235,16 @@ impl MailboxRef {
     }
 
     fn post_single(&self, bytes: &[u8], mark: Mark, until: Until) -> Result<(), PostError> {
-        let posted = match self.opened()? {
+        match self.opened()? {
             Opened::Memory { link, route } => {
                 link.post(&**self.process, route, &Single(bytes, mark), until)
             }
             Opened::Net(link) => self.post_net(link, Outgoing::single(&[bytes], mark), until),
-        };
-        self.note(posted)
+        }
     }
 
     fn post_until(&self, message: &mut Message<'_>, until: Until) -> Result<(), PostError> {
-        let posted = match self.opened()? {
+        match self.opened()? {
             Opened::Memory { link, route } => {
                 let links = &self.process.links;
                 let posted = link
@@ -264,8 +263,7 @@ impl MailboxRef {
                 }
                 posted
             }
-        };
-        self.note(posted)
+        }
     }
 
     fn post_net(
@@ -318,20 +316,6 @@ impl MailboxRef {
         }
         self.opened()?;
         Ok(())
-    }
-
-    /// A closed mailbox is forgotten where names are remembered.
-    fn note(&self, posted: Result<(), PostError>) -> Result<(), PostError> {
-        if let Err(error) = &posted {
-            self.note_end(error);
-        }
-        posted
-    }
-
-    pub(crate) fn note_end(&self, error: &PostError) {
-        if let PostError::Closed { .. } | PostError::PeerGone(_) = error {
-            self.process.forget_address(self.address);
-        }
     }
 
     /// The process that uses the address.

@@ -119,8 +119,7 @@ impl Endpoint {
         self.0.fetch(name, patience)
     }
 
-    /// As [`fetch`](Self::fetch). If it takes long, the user is told what this waits for: `waits` says it, given the rank that
-    /// keeps the name.
+    /// As [`fetch`](Self::fetch). If it takes long, the user is told what this waits for: `waits` says it.
     ///
     /// # Errors
     ///
@@ -129,7 +128,7 @@ impl Endpoint {
         &self,
         name: &str,
         patience: Option<Duration>,
-        waits: &dyn Fn(Rank) -> String,
+        waits: &dyn Fn() -> String,
     ) -> Result<Address, FetchError> {
         self.0.fetch_saying(name, patience, waits)
     }
@@ -141,6 +140,15 @@ impl Endpoint {
     /// [`ReachError`] if it is gone, or cannot be reached.
     pub fn reach(&self, rank: Rank) -> Result<ProcessId, ReachError> {
         self.0.reach(rank).map(|path| path.peer())
+    }
+
+    /// As [`reach`](Self::reach), but a path is opened within `patience` or not at all.
+    ///
+    /// # Errors
+    ///
+    /// As [`reach`](Self::reach).
+    pub fn reach_within(&self, rank: Rank, patience: Duration) -> Result<ProcessId, ReachError> {
+        self.0.reach_within(rank, patience).map(|path| path.peer())
     }
 
     /// How a life of a process went, if it is gone.

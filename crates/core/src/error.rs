@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::rank::Rank;
 
 pub use flush::FlushError;
-pub(crate) use flush::Messages;
+pub(crate) use flush::{Messages, Sureness, Untaken};
 pub use gone::{Departure, Gone};
 
 /// Any error of this crate, for `?` in programs. Its `Debug` form is its sentence too, because that is what Rust prints when
@@ -106,9 +106,7 @@ impl Error {
             Self::Post(
                 PostError::PeerGone(_) | PostError::Closed { .. } | PostError::Unreachable(_),
             )
-            | Self::Retrieve(RetrieveError::PeerGone(_))
-            | Self::Fetch(FetchError::HolderGone { .. })
-            | Self::Bind(BindError::HolderGone { .. }) => Scope::Peer,
+            | Self::Retrieve(RetrieveError::PeerGone(_)) => Scope::Peer,
             Self::Flush(FlushError::PeerGone { .. }) => Scope::Peer,
             Self::Service(error) => error.scope(),
             _ => Scope::Message,
@@ -139,8 +137,6 @@ impl Error {
         match self {
             Self::Post(PostError::PeerGone(gone))
             | Self::Retrieve(RetrieveError::PeerGone(gone)) => Some(gone.rank()),
-            Self::Fetch(FetchError::HolderGone { gone, .. })
-            | Self::Bind(BindError::HolderGone { gone, .. }) => Some(gone.rank()),
             Self::Flush(FlushError::PeerGone { gone, .. }) => Some(gone.rank()),
             Self::Service(error) => error.lost(),
             _ => None,
@@ -264,21 +260,13 @@ pub enum BindError {
         /// Why.
         cause: String,
     },
-    /// The process that keeps the name refused.
+    /// Whoever keeps the name refused.
     #[error("the name {name:?} could not be bound: {cause}")]
     Refused {
         /// The name.
         name: String,
         /// Why.
         cause: String,
-    },
-    /// The process that keeps the name is gone.
-    #[error("the name {name:?} could not be bound because its keeper is gone: {gone}")]
-    HolderGone {
-        /// The name.
-        name: String,
-        /// Who is gone.
-        gone: Gone,
     },
 }
 
@@ -288,17 +276,15 @@ pub enum BindError {
 pub enum FetchError {
     /// Nobody bound the name in time.
     #[error(
-        "nobody bound the name {name:?} within {waited:.1?}{}; {}, or wait longer with `fetch_timeout`",
-        kept_by(*keeper), check_spelling(near)
+        "nobody bound the name {name:?} within {waited:.1?}; {}, or wait longer with `fetch_timeout`",
+        check_spelling(near)
     )]
     Unbound {
         /// The name.
         name: String,
         /// How long we waited.
         waited: Duration,
-        /// The process that keeps the name, and would know, if one was asked.
-        keeper: Option<Rank>,
-        /// Bound names that look like it, as far as this process knows any: those that it keeps, bound or fetched.
+        /// Bound names that look like it, of those that this host's agent keeps: all, if the job has at most three hosts.
         near: Vec<String>,
     },
     /// The name is not valid.
@@ -309,7 +295,7 @@ pub enum FetchError {
         /// Why.
         cause: String,
     },
-    /// The process that keeps the name refused.
+    /// Whoever keeps the name refused.
     #[error("the name {name:?} could not be fetched: {cause}")]
     Refused {
         /// The name.
@@ -317,23 +303,11 @@ pub enum FetchError {
         /// Why.
         cause: String,
     },
-    /// The process that keeps the name is gone.
-    #[error("the name {name:?} could not be fetched because its keeper is gone: {gone}")]
-    HolderGone {
-        /// The name.
-        name: String,
-        /// Who is gone.
-        gone: Gone,
-    },
-}
-
-fn kept_by(keeper: Option<Rank>) -> String {
-    keeper.map_or_else(String::new, |rank| format!(" (rank {rank} keeps it)"))
 }
 
 fn check_spelling(near: &[String]) -> String {
     if near.is_empty() {
-        return "this process knows no name like it: check the spelling where it is bound".into();
+        return "the agent of this host keeps no name like it: check the spelling where it is bound".into();
     }
     let near: Vec<String> = near.iter().map(|name| format!("{name:?}")).collect();
     format!(

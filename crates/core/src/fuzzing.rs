@@ -9,6 +9,7 @@ use mizzen_lane::{Producer, Region, Ring, SHORT_MAX, Shape, SharedProducer};
 
 use crate::bells::BELL_BYTES;
 use crate::delivery::LaneIn;
+use crate::desk::Desk;
 use crate::endpoint::Endpoint;
 use crate::error::{Departure, Result, UnpackError};
 use crate::host::{self, Alone};
@@ -79,8 +80,14 @@ impl Victim {
     )]
     pub fn new() -> Self {
         let me = ProcessId::new(Rank(0), Incarnation(0));
-        let process = Process::new(me, 2, "local".into(), Memory::Heap, Box::new(Alone))
-            .expect("heap memory");
+        let process = Process::new(
+            me,
+            2,
+            "local".into(),
+            Memory::Heap,
+            Box::new(Alone(Desk::new(2))),
+        )
+        .expect("heap memory");
         let endpoint = Endpoint::new(Arc::clone(&process));
         let mailbox = Mailbox::open_in(&endpoint).expect("the first mailbox");
         let core = Arc::clone(mailbox.core());

@@ -65,7 +65,7 @@ impl MemoryLink {
         if self.peer == links.me {
             return links.arena.admit_self(links.me);
         }
-        self.show_slab(&links.arena, slab).ok()?;
+        self.try_show_slab(&links.arena, slab).ok()?;
         self.borrower.admit(&links.arena)
     }
 

@@ -16,6 +16,7 @@ mod crash;
 #[doc(hidden)]
 pub mod crash;
 mod delivery;
+mod desk;
 mod endpoint;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -35,7 +36,6 @@ mod mailboxes;
 mod memory;
 mod message;
 mod names;
-mod near;
 mod net;
 mod operations;
 mod peers;
@@ -59,6 +59,7 @@ mod testing;
 mod threads;
 mod together;
 mod values;
+mod verdicts;
 #[doc(hidden)]
 pub mod wait;
 mod workers;

@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 
 use mizzen_identity::{Authority, Credentials, Identity};
 use mizzen_proto::boot::Network;
+use mizzen_proto::registry::Question;
 
+use crate::desk::{Answers, Desk};
 use crate::endpoint::Endpoint;
 use crate::error::{Departure, Error, Gone, JoinError, ReachError, Result};
 use crate::memory::Memory;
+use crate::names::NobodyKeeps;
 use crate::net::{Control, attach};
 use crate::peers::Path;
 use crate::process::{Neighbours, Process};
@@ -42,6 +45,7 @@ pub fn local<T: Send>(size: u32, body: impl Fn(Endpoint) -> Result<T> + Sync) ->
     crate::log::show_if_asked();
     let universe = Arc::new(Universe {
         places: RwLock::default(),
+        desk: Desk::new(size),
     });
     let mut decks = Vec::new();
     for rank in 0..size {
@@ -75,12 +79,15 @@ pub fn local_over_tcp<T: Send>(
 ) -> Result<Vec<T>> {
     assert!(size > 0, "a job has at least one rank");
     crate::log::show_if_asked();
-    let listeners = Arc::new(OnceLock::new());
+    let ranks = Arc::new(Ranks {
+        listeners: OnceLock::new(),
+        desk: Desk::new(size),
+    });
     let authority = Authority::new(CLUSTER, JOB).map_err(no_identity)?;
     let (mut decks, mut places, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for rank in 0..size {
         let id = ProcessId::new(Rank(rank), Incarnation(0));
-        let neighbours = Box::new(Networked(Arc::clone(&listeners)));
+        let neighbours = Box::new(Networked(Arc::clone(&ranks)));
         let process = Process::new(id, size, "local".into(), Memory::Heap, neighbours)
             .map_err(JoinError::Memory)?;
         let place = Arc::downgrade(&process);
@@ -90,6 +97,7 @@ pub fn local_over_tcp<T: Send>(
         let network = Network::plain();
         let networks = attach(&control, id, &credentials, Some(listen), &[network])?;
         all.push(Listener {
+            place: place.clone(),
             locator: networks.locator(),
             has_left: AtomicBool::new(false),
         });
@@ -97,8 +105,9 @@ pub fn local_over_tcp<T: Send>(
         places.push(place);
         decks.push(Endpoint::new(process));
     }
-    let _ = listeners.set(all);
+    let _ = ranks.listeners.set(all);
     run_ranks(decks, body, |gone| {
+        ranks.deliver(ranks.desk.end(gone.process(), gone.how()));
         for place in places.iter().filter_map(Weak::upgrade) {
             if place.id != gone.process() {
                 place.fail(gone);
@@ -174,6 +183,7 @@ enum Failure {
 #[derive(Debug)]
 struct Universe {
     places: RwLock<Vec<Weak<Process>>>,
+    desk: Desk,
 }
 
 impl Universe {
@@ -185,8 +195,17 @@ impl Universe {
             .upgrade()
     }
 
+    fn deliver(&self, answers: Answers) {
+        for (to, answer) in answers {
+            if let Some(place) = self.place(to.rank) {
+                place.handle_answer(answer);
+            }
+        }
+    }
+
     /// A rank failed: nobody shall wait for it.
     fn tell_all(&self, gone: Gone) {
+        self.deliver(self.desk.end(gone.process(), gone.how()));
         let places = self
             .places
             .read()
@@ -229,7 +248,13 @@ impl Neighbours for Local {
         Ok(path)
     }
 
+    fn ask_name(&self, process: &Process, question: Question) -> Result<(), NobodyKeeps> {
+        self.0.deliver(self.0.desk.ask(process.id, question));
+        Ok(())
+    }
+
     fn leave(&self, me: ProcessId, how: Departure) {
+        self.0.deliver(self.0.desk.end(me, how));
         let places = &self.0.places;
         let places = places
             .read()
@@ -263,17 +288,32 @@ impl Neighbours for Local {
 const LONELY: Duration = Duration::from_secs(20);
 
 /// Ranks of the same OS process that reach each other through a network.
-struct Networked(Arc<OnceLock<Vec<Listener>>>);
+struct Networked(Arc<Ranks>);
+
+struct Ranks {
+    listeners: OnceLock<Vec<Listener>>,
+    desk: Desk,
+}
 
 /// Where a rank listens, until it leaves.
 struct Listener {
+    place: Weak<Process>,
     locator: String,
     has_left: AtomicBool,
 }
 
-impl Networked {
+impl Ranks {
     fn listener(&self, rank: Rank) -> Option<&Listener> {
-        self.0.get()?.get(rank.0 as usize)
+        self.listeners.get()?.get(rank.0 as usize)
+    }
+
+    fn deliver(&self, answers: Answers) {
+        for (to, answer) in answers {
+            let listener = self.listener(to.rank);
+            if let Some(place) = listener.and_then(|listener| listener.place.upgrade()) {
+                place.handle_answer(answer);
+            }
+        }
     }
 }
 
@@ -296,7 +336,7 @@ impl Neighbours for Networked {
             rank,
             cause: "not on the network".into(),
         };
-        let listener = self.listener(rank).ok_or_else(no_path)?;
+        let listener = self.0.listener(rank).ok_or_else(no_path)?;
         let networks = process.networks.get().ok_or_else(no_path)?;
         let deadline = Instant::now() + patience;
         let link = networks.connect(peer, &listener.locator, deadline, drop);
@@ -311,10 +351,16 @@ impl Neighbours for Networked {
         Ok(Path::Net(link))
     }
 
-    fn leave(&self, me: ProcessId, _: Departure) {
-        if let Some(listener) = self.listener(me.rank) {
+    fn ask_name(&self, process: &Process, question: Question) -> Result<(), NobodyKeeps> {
+        self.0.deliver(self.0.desk.ask(process.id, question));
+        Ok(())
+    }
+
+    fn leave(&self, me: ProcessId, how: Departure) {
+        if let Some(listener) = self.0.listener(me.rank) {
             listener.has_left.store(true, Ordering::Release);
         }
+        self.0.deliver(self.0.desk.end(me, how));
     }
 
     fn is_launched(&self) -> bool {

@@ -1,99 +1,70 @@
-//! Names: binding and fetching, with the holder of each name found by its hash.
+//! Names: binding and fetching. Whoever keeps them is asked, which is the agent of this host. Here are only the questions that wait for
+//! an answer, and what this process has bound.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Condvar, Mutex, PoisonError};
+mod bound;
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mizzen_proto::id::RequestId;
-use mizzen_proto::names::{Directory, DirectoryLimits, NameCache, Reply, shard_of};
-use mizzen_proto::wire::{Frame, Keep, Name, NameFrame, NameRefusal};
+use mizzen_proto::registry::{Answer, AskError, Asker, Outcome, Patience, Question};
+use tracing::warn;
 
+use self::bound::OurNames;
 use crate::blocking::block_in_place;
-use crate::error::{BindError, FetchError, Gone, ReachError};
+use crate::error::{BindError, FetchError};
 use crate::lock::lock;
-use crate::near::near;
-use crate::rank::{Address, MailboxId, ProcessId, Rank};
+use crate::rank::{Address, MailboxId, ProcessId};
 
-/// Who carries frames about names, and knows who is there.
+/// Who takes questions about names to whoever keeps them, and knows what is here.
 pub(crate) trait Courier {
-    /// Whether no life of a rank is known to be there, or to come.
-    fn is_gone(&self, rank: Rank) -> bool;
+    /// Asks. The answer comes to [`Names::handle_answer`].
+    fn ask(&self, question: Question) -> Result<(), NobodyKeeps>;
 
     /// Whether one of our mailboxes is there.
     fn has_mailbox(&self, mailbox: MailboxId) -> bool;
-
-    /// A process turned out to be gone.
-    fn note_gone(&self, gone: Gone);
-
-    /// Sends a frame to a process, to which a path is opened if need be, within `patience`.
-    fn send(
-        &self,
-        to: Rank,
-        frame: NameFrame<'_>,
-        patience: Option<Duration>,
-    ) -> Result<(), ReachError>;
-
-    /// Answers a process that asked, if it is still there.
-    fn answer(&self, to: ProcessId, frame: NameFrame<'_>);
 
     /// Has the user told that a call waits for long.
     fn remark(&self, waited: Duration, what: &str);
 }
 
-/// The names this process holds for the job, those it remembers, and the questions it waits for.
+/// Nobody keeps names for this process any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NobodyKeeps;
+
+/// The open questions of this process, and what it has bound.
 #[derive(Debug)]
 pub(crate) struct Names {
     me: ProcessId,
-    size: u32,
-    directory: Mutex<Directory>,
-    cache: Mutex<NameCache>,
     questions: Mutex<Questions>,
     answered: Condvar,
-    /// What we have bound, to bind it again when a holder was started anew.
-    bound: Mutex<HashMap<String, Address>>,
+    ours: Mutex<OurNames>,
 }
 
 #[derive(Debug, Default)]
 struct Questions {
-    last: u64,
-    open: HashMap<RequestId, Question>,
+    asker: Asker,
+    /// Those that somebody waits for, with their answers.
+    awaited: HashMap<RequestId, Option<Answer>>,
+    /// Whether no answer will come any more.
+    is_closed: bool,
 }
 
-#[derive(Debug)]
-struct Question {
-    name: String,
-    holder: Rank,
-    outcome: Option<Outcome>,
-}
-
-/// What became of a question.
-#[derive(Clone, Debug)]
-enum Outcome {
-    Answered(Answer),
-    /// The holder is gone.
-    Lost(Gone),
-    /// Another process holds the name now.
-    Moved,
-}
-
-#[derive(Clone, Debug)]
-enum Answer {
-    Bound,
-    Conflict(Address),
-    Found(Address, Keep),
-    Refused(NameRefusal),
+/// Why there is no answer.
+enum NoAnswer {
+    Invalid(String),
+    Refused(String),
+    TimedOut,
 }
 
 impl Names {
-    pub(crate) fn new(me: ProcessId, size: u32) -> Self {
+    pub(crate) fn new(me: ProcessId) -> Self {
         Self {
             me,
-            size,
-            directory: Mutex::new(Directory::new(DirectoryLimits::default())),
-            cache: Mutex::new(NameCache::new()),
             questions: Mutex::default(),
             answered: Condvar::new(),
-            bound: Mutex::default(),
+            ours: Mutex::default(),
         }
     }
 
@@ -104,120 +75,68 @@ impl Names {
         name: &str,
         address: Address,
     ) -> Result<(), BindError> {
-        let before = {
-            let mut bound = lock(&self.bound);
-            // Noted before it is asked for: if the holder dies or comes back meanwhile, it is bound again.
-            match bound.get(name) {
-                Some(other) if *other != address && courier.has_mailbox(other.mailbox) => None,
-                _ => Some(bound.insert(name.to_owned(), address)),
+        let mailbox = address.mailbox;
+        let taken = |owner: ProcessId| BindError::Taken {
+            name: name.to_owned(),
+            owner: owner.rank,
+        };
+        {
+            let mut ours = lock(&self.ours);
+            let before = ours.mailbox_of(name).filter(|before| *before != mailbox);
+            // Those who keep names would let us move it.
+            if before.is_some_and(|before| courier.has_mailbox(before)) {
+                return Err(taken(self.me));
             }
+            ours.insert(name, mailbox);
+        }
+        let question = |asker: &mut Asker| asker.bind(name, mailbox);
+        let waits = || format!("for the name {name:?} to be bound, at the hosts that keep it");
+        let bound = match self.ask(courier, None, question, &waits) {
+            Ok(Answer::Done { outcome, .. }) => match outcome {
+                Outcome::Bound(_) => Ok(()),
+                Outcome::Taken(owner) => Err(taken(owner.process)),
+                Outcome::Refused(why) => Err(NoAnswer::Refused(why.to_string()).of_bind(name)),
+                Outcome::Unbound(_) => Err(NoAnswer::misfit().of_bind(name)),
+            },
+            Ok(_) => Err(NoAnswer::misfit().of_bind(name)),
+            Err(error) => Err(error.of_bind(name)),
         };
-        let Some(before) = before else {
-            return Err(BindError::Taken {
-                name: name.to_owned(),
-                owner: self.me.rank,
-            });
-        };
-        let bound = self.ask_to_bind(courier, name, address);
-        if bound.is_err() && before != Some(address) {
-            lock(&self.bound).remove(name);
+        if bound.is_err() {
+            lock(&self.ours).remove(name, mailbox);
         }
         bound
     }
 
     /// Whether this process bound the name.
     pub(crate) fn has_bound(&self, name: &str) -> bool {
-        lock(&self.bound).contains_key(name)
+        lock(&self.ours).mailbox_of(name).is_some()
     }
 
-    pub(crate) fn ask_to_bind(
-        &self,
-        courier: &dyn Courier,
-        name: &str,
-        address: Address,
-    ) -> Result<(), BindError> {
-        let text = || name.to_owned();
-        let valid = Name::new(name).map_err(|fault| BindError::Invalid {
-            name: text(),
-            cause: fault.to_string(),
-        })?;
-        let ask = |request| NameFrame::Bind {
-            request,
-            name: valid,
-            address,
-        };
-        let waits = |holder| format!("for rank {holder} to keep the name {name:?}");
-        let mut answer = self.ask(courier, valid, ask, None, &waits);
-        if let Some(stale) = self.stale_of_ours(name, address, &answer) {
-            let free = NameFrame::Unbind {
-                name: valid,
-                address: stale,
-            };
-            let _ = self.send_to_holder(courier, self.holder_of(courier, valid), free);
-            answer = self.ask(courier, valid, ask, None, &waits);
-        }
-        match answer {
-            Ok(Answer::Bound | Answer::Found(..)) => Ok(()),
-            Ok(Answer::Conflict(owner)) => Err(BindError::Taken {
-                name: text(),
-                owner: owner.process.rank,
-            }),
-            Ok(Answer::Refused(reason)) => Err(BindError::Refused {
-                name: text(),
-                cause: reason.to_string(),
-            }),
-            Err(Failure::Reach(ReachError::Gone(gone))) => {
-                Err(BindError::HolderGone { name: text(), gone })
-            }
-            Err(Failure::Reach(error)) => Err(BindError::Refused {
-                name: text(),
-                cause: error.to_string(),
-            }),
-            Err(Failure::TimedOut(waited)) => Err(BindError::Refused {
-                name: text(),
-                cause: format!("no answer within {waited:.1?}"),
-            }),
+    /// Frees a name that means one of our mailboxes. Nobody waits for that: what this process asks later comes later.
+    pub(crate) fn unbind(&self, courier: &dyn Courier, name: &str, mailbox: MailboxId) {
+        lock(&self.ours).remove(name, mailbox);
+        let question = |asker: &mut Asker| asker.unbind(name, mailbox);
+        if let Ok(question) = self.open(question, false) {
+            let _ = courier.ask(question);
         }
     }
 
-    /// What keeps `name` from being bound to `address`, if it is a mailbox of ours that was dropped with its name, or whose
-    /// unbinding did not reach the keeper.
-    fn stale_of_ours(
-        &self,
-        name: &str,
-        address: Address,
-        answer: &Result<Answer, Failure>,
-    ) -> Option<Address> {
-        let is_wanted = || lock(&self.bound).get(name) == Some(&address);
-        match answer {
-            Ok(Answer::Conflict(now)) if now.process == self.me && is_wanted() => Some(*now),
-            _ => None,
+    /// One of our mailboxes is no more: its names are free.
+    pub(crate) fn handle_closed(&self, courier: &dyn Courier, mailbox: MailboxId) {
+        let names = lock(&self.ours).take_of(mailbox);
+        for name in names {
+            self.unbind(courier, &name, mailbox);
         }
     }
 
-    /// Frees a name that means one of our mailboxes.
-    pub(crate) fn unbind(&self, courier: &dyn Courier, name: &str, address: Address) {
-        {
-            let mut bound = lock(&self.bound);
-            if bound.get(name) == Some(&address) {
-                bound.remove(name);
-            }
-        }
-        if let Ok(name) = Name::new(name) {
-            let holder = self.holder_of(courier, name);
-            let _ = self.send_to_holder(courier, holder, NameFrame::Unbind { name, address });
-        }
-    }
-
-    /// What `name` means, waiting until someone binds it.
+    /// What `name` means, waiting until someone binds it. Without patience nobody waits: only for those who keep it.
     pub(crate) fn fetch(
         &self,
         courier: &dyn Courier,
         name: &str,
         patience: Option<Duration>,
     ) -> Result<Address, FetchError> {
-        let waits = |keeper| self.missing(name, keeper);
-        self.fetch_saying(courier, name, patience, &waits)
+        self.fetch_saying(courier, name, patience, &|| self.missing(courier, name))
     }
 
     /// The same. `waits` is what the user is told that this waits for, if it takes long.
@@ -226,269 +145,124 @@ impl Names {
         courier: &dyn Courier,
         name: &str,
         patience: Option<Duration>,
-        waits: &dyn Fn(Rank) -> String,
+        waits: &dyn Fn() -> String,
     ) -> Result<Address, FetchError> {
-        let text = || name.to_owned();
-        let valid = Name::new(name).map_err(|fault| FetchError::Invalid {
-            name: text(),
-            cause: fault.to_string(),
-        })?;
-        if let Some(address) = lock(&self.cache).lookup(valid) {
-            return Ok(address);
-        }
-        let ask = |request| NameFrame::Fetch {
-            request,
-            name: valid,
-        };
-        match self.ask(courier, valid, ask, patience, waits) {
-            Ok(Answer::Found(address, keep)) => {
-                lock(&self.cache).handle_found(valid, address, keep);
-                Ok(address)
-            }
-            Ok(Answer::Refused(reason)) => Err(FetchError::Refused {
-                name: text(),
-                cause: reason.to_string(),
-            }),
-            Ok(Answer::Bound | Answer::Conflict(_)) => Err(FetchError::Refused {
-                name: text(),
-                cause: "the keeper answered another question".into(),
-            }),
-            Err(Failure::Reach(ReachError::Gone(gone))) => {
-                Err(FetchError::HolderGone { name: text(), gone })
-            }
-            Err(Failure::Reach(error)) => Err(FetchError::Refused {
-                name: text(),
-                cause: error.to_string(),
-            }),
-            Err(Failure::TimedOut(waited)) => Err(FetchError::Unbound {
-                name: text(),
-                waited,
-                keeper: Some(self.holder_of(courier, valid)),
-                near: self.near(name),
-            }),
-        }
-    }
-
-    /// Names like this one, among those that this process knows: it keeps, bound or fetched them.
-    fn near(&self, name: &str) -> Vec<String> {
-        /// Of each kind; a fetch that failed must not take long to say so.
-        const LOOKED_AT: usize = 4096;
-        let mut known: Vec<String> = {
-            let directory = lock(&self.directory);
-            let names = directory.bindings().map(|(name, _)| name.to_owned());
-            names.take(LOOKED_AT).collect()
-        };
-        known.extend(lock(&self.bound).keys().take(LOOKED_AT).cloned());
-        let cache = lock(&self.cache);
-        known.extend(cache.names().take(LOOKED_AT).map(str::to_owned));
-        drop(cache);
-        near(name, known.iter().map(String::as_str))
-    }
-
-    /// An address that turned out to be closed is not to be given out again.
-    pub(crate) fn forget_address(&self, address: Address) {
-        lock(&self.cache).handle_address_gone(address);
-    }
-
-    /// A frame about names came from a peer, or from ourselves.
-    pub(crate) fn handle(&self, courier: &dyn Courier, from: ProcessId, frame: NameFrame<'_>) {
-        let (answer, replies) = {
-            let mut directory = lock(&self.directory);
-            let answer = directory.handle_frame(from, frame);
-            (answer, replies_of(&mut directory))
-        };
-        self.send_replies(courier, replies);
-        match answer {
-            Some(NameFrame::Bound { request }) => self.answer(request, Answer::Bound),
-            Some(NameFrame::Conflict { request, holder }) => {
-                self.answer(request, Answer::Conflict(holder))
-            }
-            Some(NameFrame::Found {
-                request,
-                address,
-                keep,
-            }) => self.answer(request, Answer::Found(address, keep)),
-            Some(NameFrame::Refused { request, reason }) => {
-                self.answer(request, Answer::Refused(reason))
-            }
-            Some(NameFrame::Forget { name }) => lock(&self.cache).handle_forget(name),
-            _ => (),
-        }
-    }
-
-    /// A process is gone: its names are free, its questions void, and ours to it will not be answered.
-    pub(crate) fn lose(&self, courier: &dyn Courier, gone: Gone) {
-        lock(&self.cache).handle_process_gone(gone.process());
-        let replies = {
-            let mut directory = lock(&self.directory);
-            directory.handle_process_gone(gone.process());
-            replies_of(&mut directory)
-        };
-        self.send_replies(courier, replies);
-        let mut questions = lock(&self.questions);
-        for question in questions
-            .open
-            .values_mut()
-            .filter(|question| question.holder == gone.rank())
-        {
-            question.outcome.get_or_insert(Outcome::Lost(gone));
-        }
-        self.answered.notify_all();
-    }
-
-    /// A rank was started again: what others were asked for only while it was away is asked of it.
-    pub(crate) fn handle_joined(&self, courier: &dyn Courier) {
-        let mut questions = lock(&self.questions);
-        for question in questions.open.values_mut() {
-            let name = Name::new(&question.name);
-            if name.is_ok_and(|name| self.holder_of(courier, name) != question.holder) {
-                question.outcome.get_or_insert(Outcome::Moved);
-            }
-        }
-        self.answered.notify_all();
-    }
-
-    /// Where to ask for `name` now: the first process, from the one its hash names on, that is not known to be gone.
-    fn holder_of(&self, courier: &dyn Courier, name: Name<'_>) -> Rank {
-        let first = shard_of(name, self.size);
-        let chain = (0..self.size).map(|step| Rank((first.0 + step) % self.size));
-        let here = |rank: &Rank| *rank == self.me.rank || !courier.is_gone(*rank);
-        chain.into_iter().find(here).unwrap_or(self.me.rank)
-    }
-
-    /// Whether `name` is or was held by `rank`: it comes before or is the present holder.
-    fn passes(&self, courier: &dyn Courier, name: Name<'_>, rank: Rank) -> bool {
-        let (first, now) = (shard_of(name, self.size), self.holder_of(courier, name));
-        let distance = |rank: Rank| (rank.0 + self.size - first.0) % self.size;
-        distance(rank) <= distance(now)
-    }
-
-    /// What `holder` holds for us, or would hold if it were there.
-    pub(crate) fn held_by(&self, courier: &dyn Courier, holder: Rank) -> HashMap<String, Address> {
-        let mut held = lock(&self.bound).clone();
-        held.retain(|name, _| Name::new(name).is_ok_and(|name| self.passes(courier, name, holder)));
-        held
-    }
-
-    /// Before leaving: gives the names of others that we hold to whoever holds them next.
-    pub(crate) fn hand_over(&self, courier: &dyn Courier) {
-        /// A successor that does not answer by then is not waited for.
-        const PATIENCE: Duration = Duration::from_secs(2);
-        let held: Vec<_> = {
-            let mut directory = lock(&self.directory);
-            let bindings = directory
-                .leave()
-                .map(|(name, address)| (name.to_owned(), address));
-            bindings
-                .filter(|(_, address)| address.process != self.me)
-                .collect()
-        };
-        for (text, address) in held {
-            let Ok(name) = Name::new(&text) else { continue };
-            let first = shard_of(name, self.size).0;
-            let chain = (0..self.size).map(|step| Rank((first + step) % self.size));
-            for next in chain.filter(|rank| *rank != self.me.rank) {
-                if courier.is_gone(next) {
-                    continue;
-                }
-                // Nobody waits for the answer: the number is no question's.
-                let request = RequestId(0);
-                let bind = NameFrame::Bind {
-                    request,
-                    name,
-                    address,
-                };
-                match courier.send(next, bind, Some(PATIENCE)) {
-                    Err(ReachError::Gone(gone)) => courier.note_gone(gone),
-                    _ => break,
-                }
-            }
-        }
-    }
-
-    /// Asks the holder of `name` and waits for its answer. If the holder is gone, its next life or successor is asked, as often as
-    /// another one goes.
-    fn ask<'a>(
-        &self,
-        courier: &dyn Courier,
-        name: Name<'a>,
-        frame: impl Fn(RequestId) -> NameFrame<'a>,
-        patience: Option<Duration>,
-        waits: &dyn Fn(Rank) -> String,
-    ) -> Result<Answer, Failure> {
         let started = Instant::now();
-        let (mut lost, mut tries) = (HashSet::new(), 0);
+        let (how, limit) = match patience {
+            Some(Duration::ZERO) => (Patience::Look, Some(ANSWER)),
+            patience => (Patience::Wait, patience),
+        };
+        let question = |asker: &mut Asker| asker.read(name, how);
+        let name = || name.to_owned();
+        match self.ask(courier, limit, question, waits) {
+            Ok(Answer::Found { bound, .. }) => Ok(bound.address),
+            Ok(Answer::Free { .. }) | Err(NoAnswer::TimedOut) => Err(FetchError::Unbound {
+                waited: started.elapsed(),
+                near: self.near(courier, &name()),
+                name: name(),
+            }),
+            Ok(Answer::Done {
+                outcome: Outcome::Refused(why),
+                ..
+            }) => Err(NoAnswer::Refused(why.to_string()).of_fetch(name())),
+            Ok(_) => Err(NoAnswer::misfit().of_fetch(name())),
+            Err(error) => Err(error.of_fetch(name())),
+        }
+    }
+
+    /// Whoever keeps names answers.
+    pub(crate) fn handle_answer(&self, answer: Answer) {
+        let mut questions = lock(&self.questions);
+        match questions.asker.handle_answer(&answer) {
+            Ok(_) => {
+                if let Some(awaited) = questions.awaited.get_mut(&answer.request()) {
+                    *awaited = Some(answer);
+                }
+            }
+            Err(misfit) => warn!(rank = %self.me, "{misfit}"),
+        }
+        drop(questions);
+        self.answered.notify_all();
+    }
+
+    /// No answer will come any more: the agent is gone, or this process has left.
+    pub(crate) fn close(&self) {
+        lock(&self.questions).is_closed = true;
+        self.answered.notify_all();
+    }
+
+    /// Asks and waits for the answer, for at most `limit`.
+    fn ask(
+        &self,
+        courier: &dyn Courier,
+        limit: Option<Duration>,
+        question: impl FnMut(&mut Asker) -> Result<Question, AskError>,
+        waits: &dyn Fn() -> String,
+    ) -> Result<Answer, NoAnswer> {
+        let question = self.open(question, true)?;
+        let request = question.request();
+        let answer = match courier.ask(question) {
+            Ok(()) => self.wait_for(courier, request, limit, waits),
+            Err(NobodyKeeps) => Err(NoAnswer::nobody()),
+        };
+        let mut questions = lock(&self.questions);
+        questions.awaited.remove(&request);
+        if answer.is_err() {
+            let cancelled = questions.asker.cancel(request);
+            drop(questions);
+            if let Some(cancel) = cancelled {
+                let _ = courier.ask(cancel);
+            }
+        }
+        answer
+    }
+
+    /// Opens a question. A process that has too many open waits until one is answered.
+    fn open(
+        &self,
+        mut question: impl FnMut(&mut Asker) -> Result<Question, AskError>,
+        is_awaited: bool,
+    ) -> Result<Question, NoAnswer> {
+        let mut questions = lock(&self.questions);
         loop {
-            let left = patience.map(|patience| patience.saturating_sub(started.elapsed()));
-            let gone = match self.ask_once(courier, name, &frame, left, waits) {
-                Ok(Outcome::Answered(answer)) => return Ok(answer),
-                Ok(Outcome::Moved) => continue,
-                Ok(Outcome::Lost(gone)) | Err(Failure::Reach(ReachError::Gone(gone))) => gone,
-                Err(Failure::TimedOut(_)) => return Err(Failure::TimedOut(started.elapsed())),
-                Err(failure) => return Err(failure),
-            };
-            courier.note_gone(gone);
-            tries += u32::from(!lost.insert(gone.process()));
-            if tries > self.size.saturating_mul(2) {
-                return Err(Failure::Reach(ReachError::Gone(gone)));
+            if questions.is_closed {
+                return Err(NoAnswer::nobody());
+            }
+            match question(&mut questions.asker) {
+                Ok(question) => {
+                    if is_awaited {
+                        questions.awaited.insert(question.request(), None);
+                    }
+                    return Ok(question);
+                }
+                Err(AskError::Name(fault)) => return Err(NoAnswer::Invalid(fault.to_string())),
+                Err(AskError::TooMany) => questions = self.sleep(questions, ANSWER),
             }
         }
     }
 
-    fn ask_once<'a>(
-        &self,
-        courier: &dyn Courier,
-        name: Name<'a>,
-        frame: impl Fn(RequestId) -> NameFrame<'a>,
-        patience: Option<Duration>,
-        waits: &dyn Fn(Rank) -> String,
-    ) -> Result<Outcome, Failure> {
-        let (request, holder) = {
-            let mut questions = lock(&self.questions);
-            questions.last += 1;
-            let request = RequestId(questions.last);
-            // Under the lock: who ends or comes back from now on finds the question.
-            let holder = self.holder_of(courier, name);
-            let question = Question {
-                name: name.as_str().to_owned(),
-                holder,
-                outcome: None,
-            };
-            questions.open.insert(request, question);
-            (request, holder)
-        };
-        let outcome = match self.send_to_holder(courier, holder, frame(request)) {
-            Ok(()) => self.await_answer(courier, request, patience, &|| waits(holder)),
-            Err(error) => Err(Failure::Reach(error)),
-        };
-        lock(&self.questions).open.remove(&request);
-        if let Err(Failure::TimedOut(_)) | Ok(Outcome::Moved) = outcome {
-            let _ = self.send_to_holder(courier, holder, NameFrame::Cancel { request, name });
-        }
-        outcome
-    }
-
-    fn await_answer(
+    fn wait_for(
         &self,
         courier: &dyn Courier,
         request: RequestId,
-        patience: Option<Duration>,
+        limit: Option<Duration>,
         waits: &dyn Fn() -> String,
-    ) -> Result<Outcome, Failure> {
-        /// A name is usually bound by then; after this the user is told.
-        const REMARK_AFTER: Duration = Duration::from_secs(5);
+    ) -> Result<Answer, NoAnswer> {
         let mut remarked = false;
         let started = Instant::now();
         let mut questions = lock(&self.questions);
         loop {
-            let question = questions.open.get(&request);
-            if let Some(outcome) = question.and_then(|question| question.outcome.clone()) {
-                return Ok(outcome);
+            let awaited = questions.awaited.get_mut(&request);
+            if let Some(answer) = awaited.and_then(Option::take) {
+                return Ok(answer);
+            }
+            if questions.is_closed {
+                return Err(NoAnswer::nobody());
             }
             let waited = started.elapsed();
-            let left = patience.map(|patience| patience.saturating_sub(waited));
+            let left = limit.map(|limit| limit.saturating_sub(waited));
             if left.is_some_and(|left| left.is_zero()) {
-                return Err(Failure::TimedOut(waited));
+                return Err(NoAnswer::TimedOut);
             }
             if waited >= REMARK_AFTER && !remarked {
                 remarked = true;
@@ -498,61 +272,74 @@ impl Names {
                 continue;
             }
             let nap = left.unwrap_or(REMARK_AFTER).min(REMARK_AFTER);
-            let wait = || self.answered.wait_timeout(questions, nap);
-            questions = block_in_place(wait)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            questions = self.sleep(questions, nap);
         }
     }
 
-    /// What a fetch that takes long waits for: which name is missing, who keeps it, and what may have been meant.
-    fn missing(&self, name: &str, keeper: Rank) -> String {
-        let meant = match &self.near(name)[..] {
+    fn sleep<'a>(
+        &'a self,
+        questions: MutexGuard<'a, Questions>,
+        nap: Duration,
+    ) -> MutexGuard<'a, Questions> {
+        block_in_place(|| self.answered.wait_timeout(questions, nap))
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+    }
+
+    /// What a fetch that takes long waits for: which name is missing, and what may have been meant.
+    fn missing(&self, courier: &dyn Courier, name: &str) -> String {
+        let meant = match &self.near(courier, name)[..] {
             [] => String::new(),
             near => format!("; bound are {near:?}"),
         };
-        format!("for somebody to bind the name {name:?}, which rank {keeper} keeps{meant}")
+        format!("for somebody to bind the name {name:?}{meant}")
     }
 
-    fn answer(&self, request: RequestId, answer: Answer) {
-        if let Some(question) = lock(&self.questions).open.get_mut(&request) {
-            question.outcome = Some(Outcome::Answered(answer));
-        }
-        self.answered.notify_all();
-    }
-
-    fn send_to_holder(
-        &self,
-        courier: &dyn Courier,
-        holder: Rank,
-        frame: NameFrame<'_>,
-    ) -> Result<(), ReachError> {
-        if holder == self.me.rank {
-            self.handle(courier, self.me, frame);
-            return Ok(());
-        }
-        courier.send(holder, frame, None)
-    }
-
-    fn send_replies(&self, courier: &dyn Courier, replies: Vec<Reply>) {
-        for reply in replies {
-            let Frame::Name(frame) = reply.frame() else {
-                continue;
-            };
-            if reply.to == self.me {
-                self.handle(courier, self.me, frame);
-            } else {
-                courier.answer(reply.to, frame);
-            }
+    /// Names like this one, among those that the agent of this host keeps.
+    fn near(&self, courier: &dyn Courier, name: &str) -> Vec<String> {
+        let question = |asker: &mut Asker| asker.near(name);
+        match self.ask(courier, Some(ANSWER), question, &|| "for its agent".into()) {
+            Ok(Answer::Near { names, .. }) => names.iter().map(|name| (**name).into()).collect(),
+            _ => Vec::new(),
         }
     }
 }
 
-enum Failure {
-    Reach(ReachError),
-    TimedOut(Duration),
+impl NoAnswer {
+    fn nobody() -> Self {
+        Self::Refused("this process has left its job, or the launcher's agent is gone".into())
+    }
+
+    fn misfit() -> Self {
+        Self::Refused("the launcher's agent answered another question".into())
+    }
+
+    fn of_bind(self, name: &str) -> BindError {
+        let name = name.to_owned();
+        match self {
+            Self::Invalid(cause) => BindError::Invalid { name, cause },
+            Self::Refused(cause) => BindError::Refused { name, cause },
+            Self::TimedOut => BindError::Refused {
+                name,
+                cause: "there was no answer in time".into(),
+            },
+        }
+    }
+
+    fn of_fetch(self, name: String) -> FetchError {
+        match self {
+            Self::Invalid(cause) => FetchError::Invalid { name, cause },
+            Self::Refused(cause) => FetchError::Refused { name, cause },
+            Self::TimedOut => FetchError::Refused {
+                name,
+                cause: "there was no answer in time".into(),
+            },
+        }
+    }
 }
 
-fn replies_of(directory: &mut Directory) -> Vec<Reply> {
-    core::iter::from_fn(|| directory.poll_reply()).collect()
-}
+/// How long those who keep names may take to say what they know, if nobody has to bind anything first.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// A name is usually bound by then; after this the user is told.
+const REMARK_AFTER: Duration = Duration::from_secs(5);

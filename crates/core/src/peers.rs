@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use mizzen_proto::wire::NameFrame;
-
-use crate::error::{Departure, Gone, ReachError};
+use crate::error::Gone;
 use crate::link::MemoryLink;
 use crate::lock::lock;
 use crate::net::NetLink;
@@ -46,17 +44,6 @@ impl Path {
         match self {
             Self::Memory(link) => link.fate.is_ended(),
             Self::Net(link) => link.is_ended(),
-        }
-    }
-
-    /// Sends a frame about names.
-    pub(crate) fn send_name(&self, frame: NameFrame<'_>) -> Result<(), ReachError> {
-        match self {
-            Self::Memory(link) => link.channel.send_name(frame).map_err(|_| {
-                let died = Gone::new(link.peer, Departure::Died);
-                ReachError::Gone(link.gone().unwrap_or(died))
-            }),
-            Self::Net(link) => link.send_name(frame),
         }
     }
 }

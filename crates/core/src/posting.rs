@@ -66,18 +66,14 @@ impl<'m> Posting<'m> {
 
     fn advance(&mut self) -> Result<Option<bool>, PostError> {
         let Self { to, message, way } = self;
-        let stepped = match (to.opened()?, way) {
+        match (to.opened()?, way) {
             (Opened::Memory { link, route }, Way::Memory(post)) => {
                 link.step_post(&**to.process(), route, message, post)
             }
             (Opened::Net(link), Way::Net(post)) => link.step_post(to.mailbox(), message, post),
             // A path does not change once it was found.
             _ => Ok(Some(true)),
-        };
-        if let Err(error) = &stepped {
-            to.note_end(error);
         }
-        stepped
     }
 }
 

@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use mizzen_proto::boot;
-use mizzen_proto::wire::NameFrame;
+use mizzen_proto::boot::{self, Death};
+use mizzen_proto::membership::{Admission, Epoch};
+use mizzen_proto::registry::{Answer, Question};
 use mizzen_shm::SegmentError;
 use tracing::{Span, debug, warn};
 
@@ -29,7 +30,7 @@ use crate::links::{Links, WithLinks};
 use crate::lock::lock;
 use crate::mailboxes::Mailboxes;
 use crate::memory::{Arena, Ending, HandedTicket, Holding, Memory, Place, SlabId};
-use crate::names::{Courier, Names};
+use crate::names::{Courier, Names, NobodyKeeps};
 use crate::net::{Control, NetLink, Networks};
 use crate::operations::{Operation, Operations};
 use crate::peers::{Path, Peers};
@@ -37,6 +38,7 @@ use crate::progress::{Progress, Then};
 use crate::rank::{Address, FIRST_MAILBOX, Incarnation, MailboxId, ProcessId, Rank};
 use crate::reactor::Reactor;
 use crate::standing::Standing;
+use crate::verdicts::Verdicts;
 use crate::wait::{Contention, Patience, Step};
 use crate::workers::Workers;
 
@@ -52,8 +54,8 @@ const OWNER_PATIENCE: Duration =
 const OWNER_NAP: Duration = Duration::from_millis(1);
 /// How long a process that leaves sleeps between looks whether what it posted has gone.
 const FLUSH_NAP: Duration = Duration::from_micros(200);
-/// How long it waits for a reader that reads nothing at all.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(30);
+/// How long it waits for one that takes nothing at all, unless agents are more patient than that.
+pub(crate) const LEAVE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process of the job, or a rank of a local one: the things it consists of.
 pub struct Process {
@@ -69,6 +71,8 @@ pub struct Process {
     /// The networks, if this process is on any.
     pub(crate) networks: OnceLock<Networks>,
     pub(crate) peers: Peers,
+    /// Which lives have ended.
+    verdicts: Verdicts,
     names: Names,
     pub(crate) neighbours: Box<dyn Neighbours>,
     /// What is under way without a thread of its own.
@@ -101,6 +105,9 @@ pub(crate) trait Neighbours: Send + Sync {
         patience: Duration,
     ) -> Result<Path, ReachError>;
 
+    /// Asks whoever keeps names, for `process`. The answer comes to [`Process::handle_answer`].
+    fn ask_name(&self, process: &Process, question: Question) -> Result<(), NobodyKeeps>;
+
     /// Tells everyone that `me` leaves.
     fn leave(&self, me: ProcessId, how: Departure);
 
@@ -110,6 +117,11 @@ pub(crate) trait Neighbours: Send + Sync {
     /// Whether a launcher says which processes died.
     fn has_launcher(&self) -> bool {
         false
+    }
+
+    /// How long a process that leaves waits for one that takes nothing at all of what was sent to it.
+    fn leave_patience(&self) -> Duration {
+        LEAVE_PATIENCE
     }
 
     /// A rank cannot be reached: asks whoever knows whether it has left. The answer comes as any other word of it.
@@ -155,7 +167,8 @@ impl Process {
             links: Arc::new(Links::new(id, Arena::new(memory))),
             networks: OnceLock::new(),
             peers: Peers::default(),
-            names: Names::new(id, size),
+            verdicts: Verdicts::default(),
+            names: Names::new(id),
             neighbours,
             operations: Arc::default(),
             reactor: Mutex::default(),
@@ -187,7 +200,7 @@ impl Process {
     }
 
     /// The path to a rank, opened if need be within `patience`.
-    fn reach_within(&self, rank: Rank, patience: Duration) -> Result<Path, ReachError> {
+    pub(crate) fn reach_within(&self, rank: Rank, patience: Duration) -> Result<Path, ReachError> {
         self.reach_since(ProcessId::new(rank, Incarnation(0)), patience)
     }
 
@@ -239,7 +252,7 @@ impl Process {
     /// Frees a name that means one of our mailboxes.
     pub(crate) fn unbind(&self, name: &str, address: Address) {
         debug!(parent: &self.span, name, "name freed");
-        self.names.unbind(self, name, address);
+        self.names.unbind(self, name, address.mailbox);
     }
 
     /// What `name` means, waiting until someone binds it.
@@ -256,43 +269,25 @@ impl Process {
         &self,
         name: &str,
         patience: Option<Duration>,
-        waits: &dyn Fn(Rank) -> String,
+        waits: &dyn Fn() -> String,
     ) -> Result<Address, FetchError> {
         self.names.fetch_saying(self, name, patience, waits)
     }
 
-    /// An address that turned out to be closed is not to be given out again.
-    pub(crate) fn forget_address(&self, address: Address) {
-        self.names.forget_address(address);
+    /// Whoever keeps names answers.
+    pub(crate) fn handle_answer(&self, answer: Answer) {
+        self.names.handle_answer(answer);
+    }
+
+    /// Whoever keeps names is gone.
+    pub(crate) fn names_gone(&self) {
+        self.names.close();
     }
 
     /// A rank was started again.
     pub(crate) fn peer_joined(&self, life: ProcessId) {
         debug!(parent: &self.span, rank = %life, "rank started again");
         self.peers.note_joined(life);
-        self.names.handle_joined(self);
-        self.bind_again(life.rank);
-    }
-
-    /// A holder of names died or was started again: what it held for us goes to whoever holds it now.
-    fn bind_again(&self, holder: Rank) {
-        let lost = self.names.held_by(self, holder);
-        if lost.is_empty() {
-            return;
-        }
-        let process = self.weak.clone();
-        // Binding waits for answers, which the caller's thread brings.
-        let bind = move || {
-            for (name, address) in lost {
-                if let Some(process) = process.upgrade() {
-                    // If it cannot be bound again, those who fetch it learn that it is not bound.
-                    let _ = process.names.ask_to_bind(&*process, &name, address);
-                }
-            }
-        };
-        let _ = std::thread::Builder::new()
-            .name("mizzen-names".into())
-            .spawn(bind);
     }
 
     /// A mailbox of ours is dropped: peers that used it are told.
@@ -304,6 +299,7 @@ impl Process {
             }
         }
         self.mailboxes.close(mailbox);
+        self.names.handle_closed(self, mailbox);
         if self.has_left() {
             self.take_last();
         }
@@ -401,7 +397,7 @@ impl Process {
             return None;
         };
         link.channel.foretell_handed().ok()?;
-        link.show_slab(arena, slab).ok()?;
+        link.try_show_slab(arena, slab).ok()?;
         link.borrower.admit(arena)
     }
 
@@ -430,23 +426,38 @@ impl Process {
         }
     }
 
-    /// The launcher says that a process failed.
-    pub(crate) fn process_failed(&self, gone: Gone) {
-        debug!(parent: &self.span, %gone, "the launcher tells of a failure");
-        self.tell_senders_gone(gone, Vec::new());
-        self.peer_gone(gone);
+    /// The agent says that lives up to this one of neighbouring ranks had ended before we began.
+    pub(crate) fn lives_ended(&self, first: Rank, last: Rank, life: Incarnation) {
+        let last = last.min(Rank(self.size.saturating_sub(1)));
+        self.verdicts.handle_fenced(first, last, life);
+    }
+
+    /// The agent says that all that happened up to this epoch was told.
+    pub(crate) fn epoch_told(&self, epoch: Epoch) {
+        if let Err(gap) = self.verdicts.handle_epoch(epoch) {
+            warn!(parent: &self.span, "{gap}");
+            let text = format!("was not told all that happened: {gap}");
+            self.neighbours.remark(text);
+        }
+    }
+
+    /// The agent says that a process failed.
+    pub(crate) fn process_failed(&self, process: ProcessId, how: Death) {
+        let gone = Gone::died(process, how);
+        debug!(parent: &self.span, %gone, "the agent tells of a failure");
+        // Nothing of it comes behind the news.
+        self.verdicts.handle_ended(process, how);
+        self.peers.note_gone(gone);
         if let Some(networks) = self.networks.get() {
             networks.pronounce(gone);
         }
+        self.tell_senders_gone(gone, Vec::new());
+        self.peer_gone(gone);
     }
 
     /// A process of the job is gone, whether or not we had a link with it.
     pub(crate) fn peer_gone(&self, gone: Gone) {
         self.peers.note_gone(gone);
-        self.names.lose(self, gone);
-        if gone.is_failure() {
-            self.bind_again(gone.rank());
-        }
         for core in self.mailboxes.all() {
             if core.depends_on(gone.rank()) {
                 self.mailboxes.tell_gone(&core, gone);
@@ -591,7 +602,7 @@ impl Process {
             if last != Some((peer, messages)) {
                 (last, since) = (Some((peer, messages)), Instant::now());
             }
-            if since.elapsed() > FLUSH_PATIENCE {
+            if since.elapsed() > self.neighbours.leave_patience() {
                 let waited = since.elapsed();
                 let what = format!(
                     "to leave, and leaves now: {messages} messages that rank {peer} does not read are lost"
@@ -608,7 +619,7 @@ impl Process {
         }
     }
 
-    /// The process leaves the job: the names it held go to others, and its peers are told. Happens once.
+    /// The process leaves the job, and its peers are told. Happens once.
     pub(crate) fn leave(&self, how: Departure) {
         crate::crash::point("leave");
         if self.has_left.swap(true, Ordering::AcqRel) {
@@ -627,9 +638,6 @@ impl Process {
             workers.stop();
         }
         drop(lock(&self.reactor).take());
-        if how == Departure::Left {
-            self.names.hand_over(self);
-        }
         if let Some(networks) = self.networks.get() {
             networks.leave(self, how);
         }
@@ -637,6 +645,7 @@ impl Process {
             self.tell_untaken();
         }
         self.neighbours.leave(self.id, how);
+        self.names.close();
         self.take_last();
     }
 }
@@ -708,8 +717,8 @@ impl Control for Process {
         &self.mailboxes
     }
 
-    fn is_welcome(&self, peer: ProcessId) -> bool {
-        peer.rank.0 < self.size && self.peers.gone(peer).is_none()
+    fn admission(&self, peer: ProcessId) -> Option<Admission> {
+        (peer.rank.0 < self.size).then(|| self.verdicts.admission(peer))
     }
 
     fn gone(&self, peer: ProcessId) -> Option<Gone> {
@@ -718,6 +727,10 @@ impl Control for Process {
 
     fn has_launcher(&self) -> bool {
         self.neighbours.has_launcher()
+    }
+
+    fn leave_patience(&self) -> Duration {
+        self.neighbours.leave_patience()
     }
 
     fn ask_about(&self, peer: ProcessId) {
@@ -729,10 +742,6 @@ impl Control for Process {
         self.peers.add_if_better(Path::Net(link));
     }
 
-    fn handle_name(&self, from: ProcessId, frame: NameFrame<'_>) {
-        self.names.handle(self, from, frame);
-    }
-
     fn link_ended(&self, gone: Gone, posted_to: Vec<MailboxId>) {
         debug!(parent: &self.span, %gone, "link over a network ended");
         self.tell_senders_gone(gone, posted_to);
@@ -741,34 +750,12 @@ impl Control for Process {
 }
 
 impl Courier for Process {
-    fn is_gone(&self, rank: Rank) -> bool {
-        self.peers.is_gone(rank)
+    fn ask(&self, question: Question) -> Result<(), NobodyKeeps> {
+        self.neighbours.ask_name(self, question)
     }
 
     fn has_mailbox(&self, mailbox: MailboxId) -> bool {
         self.mailboxes.get(mailbox).is_some()
-    }
-
-    fn note_gone(&self, gone: Gone) {
-        self.peers.note_gone(gone);
-    }
-
-    fn send(
-        &self,
-        to: Rank,
-        frame: NameFrame<'_>,
-        patience: Option<Duration>,
-    ) -> Result<(), ReachError> {
-        let path = self.reach_within(to, patience.unwrap_or(CONNECT_PATIENCE))?;
-        path.send_name(frame)
-    }
-
-    fn answer(&self, to: ProcessId, frame: NameFrame<'_>) {
-        let path = self.peers.known(to.rank);
-        // Whoever asked has a path to us. A process that is gone by now needs no answer.
-        if let Some(path) = path.filter(|path| path.peer() == to) {
-            let _ = path.send_name(frame);
-        }
     }
 
     fn remark(&self, waited: Duration, what: &str) {

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use mizzen_lane::{Consumer, Region, Ring, SharedProducer};
-use mizzen_proto::wire::NameFrame;
 use tracing::debug;
 
 use crate::bells::ring;
@@ -17,7 +16,6 @@ use crate::link::{MemoryLink, Owners, Parts};
 use crate::links::Links;
 use crate::lock::lock;
 use crate::memory::{Place, Shared, SlabId, Tables};
-use crate::net::Control;
 use crate::peers::Path;
 use crate::process::Process;
 use crate::progress::Progress;
@@ -105,13 +103,6 @@ impl Channel for Together {
 
     fn ends_with_its_process(&self) -> bool {
         false
-    }
-
-    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Disconnected> {
-        // It answers by its own side.
-        let other = self.other().ok_or(Disconnected)?;
-        Control::handle_name(&*other, self.me, frame);
-        Ok(())
     }
 
     fn remind(&self) {
@@ -205,9 +196,6 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::time::{Duration, Instant};
 
-    use mizzen_proto::names::shard_of;
-    use mizzen_proto::wire::Name;
-
     use super::{LINKING, Tables, lane_from, link};
     use crate::lock::lock;
     use crate::rank::{Address, Rank};
@@ -251,20 +239,6 @@ mod tests {
             Ok(())
         })
         .unwrap();
-    }
-
-    #[test]
-    fn who_asks_while_it_is_being_linked_is_answered() {
-        let kept_by_0 = |name: &&str| shard_of(Name::new(name).unwrap(), 2) == Rank(0);
-        let name = ["a", "b", "c", "d", "e", "f", "g"]
-            .into_iter()
-            .find(kept_by_0);
-        let name = name.expect("rank 0 keeps one of them");
-        half_linked(|deck, _| {
-            let inbox = crate::Mailbox::open_in(deck)?;
-            deck.bind(name, inbox.full_address())?;
-            Ok(())
-        });
     }
 
     #[test]

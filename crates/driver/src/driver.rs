@@ -24,9 +24,9 @@ use crate::{
 /// 1. After `connect` returned `Ok`, exactly one of `Connected` and `ConnectFailed` is reported for the
 ///    peer, unless `disconnect` comes first.
 /// 2. The process that was reached reports `Connected` too, unasked, with the id that the other calls
-///    itself; either may send from then on.
+///    itself; either may send from then on. One of the two says that it dialled, the other that it did not.
 /// 3. When both connect at the same time there is one link, one `Connected` at each end, and no frame
-///    is lost.
+///    is lost. Still one of them dialled.
 /// 4. To connect to oneself, to a peer that is connected or about to be, or to a locator that is not
 ///    understood is refused at once, and reports nothing.
 /// 5. A connect that finds nobody, or a process that is not the peer, reports `ConnectFailed`; that
@@ -67,7 +67,7 @@ use crate::{
 /// Loss
 ///
 /// 18. The end of a link is reported by one `Lost`. Before it comes one `BodyFailed` for each body in
-///     flight, and after it nothing of that link.
+///     flight, and after it nothing of that link. As many bytes as `BodyFailed` says are in place, from the first on.
 /// 19. After `disconnect` returned nothing of that link or attempt is reported. The other end reports
 ///     `Lost`; frames on their way may be lost. Without a link or an attempt, `disconnect` does nothing.
 /// 20. Dropping a driver is disconnecting every peer.

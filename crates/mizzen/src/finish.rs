@@ -100,10 +100,11 @@ enum Word {
 }
 
 /// How processes are lost, by their numbers in [`Word::Over`].
-const LOSSES: [Departure; 3] = [
+const LOSSES: [Departure; 4] = [
     Departure::Died,
     Departure::ConnectionLost,
     Departure::Misbehaved,
+    Departure::Refused,
 ];
 
 /// One process's wait for the end.

@@ -83,12 +83,16 @@ impl Bodies {
         Ok(())
     }
 
-    /// Opens the endpoint of this link if it was not; says whether it was.
-    pub(crate) fn open(&mut self, domain: &Rc<Domain>) -> io::Result<bool> {
+    /// Opens the endpoint of this link if it was not, or takes one that was opened ahead; says whether it was not.
+    pub(crate) fn open(
+        &mut self,
+        domain: &Rc<Domain>,
+        spares: &mut Vec<Endpoint>,
+    ) -> io::Result<bool> {
         if self.endpoint.is_some() {
             return Ok(false);
         }
-        let endpoint = Endpoint::open(domain)?;
+        let endpoint = spares.pop().map_or_else(|| Endpoint::open(domain), Ok)?;
         self.to = self
             .name
             .as_ref()

@@ -21,8 +21,10 @@ use crate::info::Info;
 use crate::link::Link;
 use crate::message::{Kind, MAX_BODIES, MAX_BODY, MAX_FRAME, MAX_PARTS, encode_body, encode_grant};
 use crate::options::{OfiOptions, OpenError};
+use crate::patience::Patience;
 use crate::pending::Report;
 use crate::port::{Arrival, Port};
+use crate::ports::Ports;
 use crate::random::Random;
 use crate::wakeup::Wakeup;
 
@@ -45,9 +47,11 @@ use crate::wakeup::Wakeup;
 /// ```
 #[derive(Debug)]
 pub struct OfiDriver {
-    // In this order: links close their endpoints before the port, and all before the domain.
+    // In this order: links close their endpoints before the ports, and all before the domain.
     pub(crate) links: Vec<Option<Box<Link>>>,
-    pub(crate) port: Port,
+    pub(crate) ports: Ports,
+    /// Endpoints for bodies, opened while a peer was away.
+    pub(crate) spares: Vec<Endpoint>,
     pub(crate) domain: Rc<Domain>,
     pub(crate) bootstrap: Bootstrap,
     pub(crate) caps: Caps,
@@ -72,6 +76,7 @@ pub struct OfiDriver {
     pub(crate) broken: Vec<(usize, u64, io::ErrorKind)>,
     pub(crate) arrivals: Vec<Arrival>,
     pub(crate) done: Vec<(BodyId, usize)>,
+    pub(crate) patience: Patience,
     pub(crate) random: Random,
     pub(crate) wakeup: Wakeup,
     pub(crate) polls: u32,
@@ -138,7 +143,8 @@ impl OfiDriver {
         caps.can_sleep = true;
         Ok(Self {
             links: Vec::new(),
-            port,
+            ports: Ports::new(port),
+            spares: Vec::new(),
             domain,
             bootstrap: Bootstrap(bootstrap),
             caps,
@@ -154,6 +160,7 @@ impl OfiDriver {
             broken: Vec::new(),
             arrivals: Vec::new(),
             done: Vec::new(),
+            patience: Patience::default(),
             random: Random::new(),
             wakeup,
             polls: 0,
@@ -243,8 +250,9 @@ impl OfiDriver {
             return Ok(());
         };
         let places = link.bodies.receive(body, memory)?;
-        link.say_port(&mut self.port)?;
-        link.say(&mut self.port, Kind::Grant, &encode_grant(body, &places))
+        let port = &mut self.ports[link.port];
+        link.say_port(port)?;
+        link.say(port, Kind::Grant, &encode_grant(body, &places))
     }
 
     /// Sends a body, after all checks.
@@ -255,7 +263,10 @@ impl OfiDriver {
         };
         let len = memory.remaining();
         match link.bodies.send(body, memory)? {
-            Next::Offer => link.say(&mut self.port, Kind::Offer, &encode_body(body, len)),
+            Next::Offer => {
+                let port = &mut self.ports[link.port];
+                link.say(port, Kind::Offer, &encode_body(body, len))
+            }
             Next::Nothing => self.poll_bodies_of(slot).map(|_| ()),
         }
     }
@@ -265,18 +276,9 @@ impl OfiDriver {
         let Some(link) = self.links[slot].as_deref_mut() else {
             return Ok(());
         };
-        if link.bodies.open(&self.domain)? {
+        if link.bodies.open(&self.domain, &mut self.spares)? {
             let descriptor = link.bodies.endpoint().and_then(Endpoint::wait);
-            let watched = descriptor.is_some_and(|descriptor| {
-                let watched = self.wakeup.watch(descriptor);
-                let edges = || match self.has_edges {
-                    true => self.wakeup.watch_edges(descriptor),
-                    false => Ok(()),
-                };
-                watched.and_then(|()| edges()).is_ok()
-            });
-            // The system bounds how many descriptors lead from one to another: then the timer has to do.
-            self.has_descriptors &= watched;
+            self.has_descriptors &= self.wakeup.watch_queue(descriptor, self.has_edges);
         }
         Ok(())
     }
@@ -302,6 +304,8 @@ impl Driver for OfiDriver {
         }
         self.bootstrap.0.connect(peer, at)?;
         self.asked.insert(peer);
+        // A failure is found again when there is a link to fail.
+        let _ = self.renew_port(peer);
         self.stir();
         Ok(())
     }
@@ -326,7 +330,7 @@ impl Driver for OfiDriver {
         let Some(link) = self.links[slot].as_deref_mut() else {
             return Err(Refused::NotConnected { peer });
         };
-        let sent = link.send_frame(&mut self.port, frame, len);
+        let sent = link.send_frame(&mut self.ports[link.port], frame, len);
         let outcome = sent.map_err(|_| Refused::Busy { peer })?;
         self.follow_up(slot, outcome);
         Ok(())

@@ -1,7 +1,7 @@
 //! Links begin and end with the bootstrap: who is there, hellos, and losses.
 
 use std::io::{self, IoSlice};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mizzen_driver::{ConnectFailure, Event, LossReason, PeerId, Refused};
 
@@ -11,6 +11,7 @@ use crate::hello::Hello;
 use crate::incoming::WINDOW;
 use crate::link::{Link, Stage};
 use crate::outgoing::Remote;
+use crate::patience;
 
 impl OfiDriver {
     /// Polls the bootstrap; says whether it had something to say.
@@ -32,7 +33,10 @@ impl OfiDriver {
         let mut index = 0;
         while let Some(&slot) = self.greeting.get(index) {
             let link = self.links[slot].as_deref_mut();
-            let polled = link.map(|link| (link.poll_up(&mut self.port), link.peer, link.dialled));
+            let polled = link.map(|link| {
+                let port = &mut self.ports[link.port];
+                (link.poll_up(port), link.peer, link.dialled)
+            });
             self.mark(slot);
             match polled {
                 Some((Ok(true), peer, dialled)) => {
@@ -59,7 +63,10 @@ impl OfiDriver {
         let now = Instant::now();
         for slot in self.greeting.clone() {
             let late = self.link(slot).filter(|link| link.until <= now);
-            if let Some(peer) = late.map(|link| link.peer) {
+            if let Some((peer, is_open)) = late.map(|link| (link.peer, link.is_open())) {
+                if is_open {
+                    self.patience.grow(peer);
+                }
                 self.leave(peer);
                 self.give_up(slot, ConnectFailure::TimedOut);
             }
@@ -93,8 +100,11 @@ impl OfiDriver {
 
     /// The bootstrap has a link: ours begins.
     fn greet(&mut self, peer: PeerId, dialled: bool) {
-        let until = Instant::now() + HELLO_PATIENCE;
-        let link = Box::new(Link::new(peer, dialled, self.random.next_u64(), until));
+        let until = Instant::now() + patience::MOST;
+        let renewed = self.renew_port(peer);
+        let port = self.ports.choose(peer);
+        let key = self.random.next_u64();
+        let link = Box::new(Link::new(peer, dialled, port, key, until));
         let slot = self.free.pop().unwrap_or_else(|| {
             self.links.push(None);
             self.links.len() - 1
@@ -103,8 +113,9 @@ impl OfiDriver {
         self.greeting.push(slot);
         // A bootstrap that keeps the contract has reported the loss of an older link.
         self.peers.insert(peer, slot);
-        let room = self.peers.len() * usize::from(WINDOW) + ROOM_FOR_CONTROL;
-        if let Err(cause) = self.port.expect(room) {
+        let room = self.ports.join(port) * usize::from(WINDOW) + ROOM_FOR_CONTROL;
+        let expected = self.ports[port].expect(room);
+        if let Err(cause) = renewed.and(expected) {
             self.fail(slot, cause.kind());
         }
         self.say_hello(slot);
@@ -126,7 +137,7 @@ impl OfiDriver {
             window: WINDOW,
             format: self.domain.info().addr_format(),
             provider: self.domain.info().provider(),
-            name: self.port.endpoint().name().to_vec(),
+            name: self.ports[link.port].endpoint().name().to_vec(),
         };
         let sent = self
             .bootstrap
@@ -155,7 +166,8 @@ impl OfiDriver {
         let is_of_ours =
             |hello: &Hello| hello.provider == info.provider() && hello.format == info.addr_format();
         let hello = bytes.and_then(Hello::decode).filter(is_of_ours);
-        let insert = |hello: &Hello| self.port.endpoint().insert(&hello.name).ok();
+        let endpoint = self.ports[link.port].endpoint();
+        let insert = |hello: &Hello| endpoint.insert(&hello.name).ok();
         let Some((hello, address)) = hello.and_then(|hello| insert(&hello).map(|at| (hello, at)))
         else {
             self.leave(peer);
@@ -167,7 +179,7 @@ impl OfiDriver {
             slot: hello.slot,
             window: hello.window,
         };
-        link.open(slot, remote);
+        link.open(slot, remote, self.patience.with(peer));
     }
 
     fn handle_loss(&mut self, peer: PeerId, reason: LossReason) {
@@ -175,7 +187,13 @@ impl OfiDriver {
             return;
         };
         if self.link(slot).is_some_and(|link| link.is_up) {
+            let link = self.links[slot].as_deref();
+            let had_bodies = link.is_some_and(|link| link.bodies.endpoint().is_some());
             self.end(slot, reason);
+            if matches!(reason, LossReason::Silent | LossReason::Broken(_)) {
+                self.patience.begin(peer);
+                self.prepare_return(peer, had_bodies);
+            }
         } else {
             self.give_up(
                 slot,
@@ -218,5 +236,3 @@ impl OfiDriver {
 const MAX_HEARD: usize = 64;
 /// Messages without credits that a few busy links send at once.
 const ROOM_FOR_CONTROL: usize = 32;
-/// A peer says hello as soon as it knows of the link; the bootstrap may lose a packet or two.
-const HELLO_PATIENCE: Duration = Duration::from_secs(5);

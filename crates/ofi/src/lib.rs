@@ -15,7 +15,8 @@
 //! | `link`, `outgoing`, `incoming` | an open link and its two halves |
 //! | `bodies` | bodies, from memory to memory |
 //! | `message` | what travels through the fabric |
-//! | `port`, `pool` | the endpoint for messages, and its buffers |
+//! | `port`, `pool` | an endpoint for messages, and its buffers |
+//! | `ports`, `renewal`, `patience` | which of them a link uses, when one is replaced, and how long it may take to connect |
 //! | `registration` | memory that the fabric may use |
 //! | `endpoint`, `domain`, `info`, `library`, `sys` | libfabric: its objects, offers, functions and declarations |
 //! | `wakeup`, `random`, `options` | what the name says |
@@ -34,12 +35,15 @@ mod link;
 mod message;
 mod options;
 mod outgoing;
+mod patience;
 mod pending;
 mod poll;
 mod pool;
 mod port;
+mod ports;
 mod random;
 mod registration;
+mod renewal;
 mod report;
 #[cfg(test)]
 mod strangers;

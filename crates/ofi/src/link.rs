@@ -7,7 +7,7 @@
 //! let go of its messages.
 
 use std::io::{self, IoSlice};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mizzen_driver::PeerId;
 
@@ -17,12 +17,15 @@ use crate::message::{Header, Kind, decode_grant};
 use crate::outgoing::{Full, Outgoing, Remote};
 use crate::pool::BufferId;
 use crate::port::Port;
+use crate::ports::PortId;
 
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) peer: PeerId,
     /// Whether we dialled it.
     pub(crate) dialled: bool,
+    /// Through which its messages come and go.
+    pub(crate) port: PortId,
     /// What the peer has to present.
     pub(crate) key: u64,
     pub(crate) stage: Stage,
@@ -66,10 +69,11 @@ pub(crate) struct Handled {
 }
 
 impl Link {
-    pub(crate) fn new(peer: PeerId, dialled: bool, key: u64, until: Instant) -> Self {
+    pub(crate) fn new(peer: PeerId, dialled: bool, port: PortId, key: u64, until: Instant) -> Self {
         Self {
             peer,
             dialled,
+            port,
             key,
             stage: Stage::Greeting { is_said: false },
             until,
@@ -87,8 +91,9 @@ impl Link {
         }
     }
 
-    /// Both ends have said hello; whose key is greater begins.
-    pub(crate) fn open(&mut self, slot: usize, to: Remote) {
+    /// Both ends have said hello; whose key is greater begins. The link has to be up within `patience`.
+    pub(crate) fn open(&mut self, slot: usize, to: Remote, patience: Duration) {
+        self.until = self.until.min(Instant::now() + patience);
         self.is_first = self.key >= to.key;
         self.stage = Stage::Open(Outgoing::new(slot, to));
     }
@@ -199,6 +204,11 @@ impl Link {
             _ => self.incoming.handle(header, payload, buffer)?,
         };
         Ok(Handled { fate, has_room })
+    }
+
+    /// Whether both ends have said hello, and none has left.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Open(_))
     }
 
     /// Whether it has messages that the provider did not take.

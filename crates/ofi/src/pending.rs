@@ -2,19 +2,12 @@
 
 use mizzen_driver::{Event, PeerId};
 
-use crate::pool::BufferId;
-
 /// Something to be reported before anything new.
 #[derive(Debug)]
 pub(crate) enum Report {
     Event(Event<'static>),
-    /// A frame of a link that has ended since.
+    /// A frame of a link that has ended since, and its port perhaps with it.
     Frame {
-        peer: PeerId,
-        buffer: BufferId,
-        len: usize,
-    },
-    Joined {
         peer: PeerId,
         bytes: Vec<u8>,
     },
@@ -24,7 +17,7 @@ impl Report {
     pub(crate) fn peer(&self) -> PeerId {
         match self {
             Self::Event(event) => event.peer(),
-            Self::Frame { peer, .. } | Self::Joined { peer, .. } => *peer,
+            Self::Frame { peer, .. } => *peer,
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::incoming::Fate;
 use crate::link::{Link, Stage};
 use crate::message::{Header, Kind, encode_body};
 use crate::pool::BufferId;
-use crate::port::Arrival;
+use crate::port::{Arrival, Port};
+use crate::ports::PortId;
 use crate::wakeup::are_quiet;
 
 impl OfiDriver {
@@ -26,7 +27,7 @@ impl OfiDriver {
         if is_sweep || !self.greeting.is_empty() || !self.asked.is_empty() {
             did |= self.sweep()?;
         }
-        did |= self.poll_port()?;
+        did |= self.poll_ports()?;
         did |= self.poll_busy();
         did |= self.flush_stuck();
         did |= self.poll_greeting();
@@ -34,6 +35,7 @@ impl OfiDriver {
             self.handle_broken(slot, key, kind)?;
             did = true;
         }
+        self.retire_ports();
         let reported = self.report(budget, sink);
         did |= reported > 0;
         if did {
@@ -74,14 +76,23 @@ impl OfiDriver {
         }
     }
 
-    /// Takes what arrived at the port.
-    fn poll_port(&mut self) -> io::Result<bool> {
+    /// Takes what arrived, at each port: there is one, as long as no peer was lost.
+    fn poll_ports(&mut self) -> io::Result<bool> {
+        let (mut did, mut from) = (false, 0);
+        while let Some(id) = self.ports.next(from) {
+            did |= self.poll_port(id)?;
+            from = id.index() + 1;
+        }
+        Ok(did)
+    }
+
+    fn poll_port(&mut self, id: PortId) -> io::Result<bool> {
         let mut arrivals = std::mem::take(&mut self.arrivals);
-        let polled = self.port.poll(&mut arrivals);
+        let polled = self.ports[id].poll(&mut arrivals);
         let did = !arrivals.is_empty();
         for arrival in arrivals.drain(..) {
             match arrival {
-                Arrival::Message { buffer, len } => self.handle_message(buffer, len),
+                Arrival::Message { buffer, len } => self.handle_message(id, buffer, len),
                 Arrival::Garbage => self.strangers += 1,
                 Arrival::Sent { owner } => self.handle_sent(owner),
                 Arrival::Failed { owner, kind } => {
@@ -95,22 +106,23 @@ impl OfiDriver {
     }
 
     /// A message: of a link, or from a stranger.
-    fn handle_message(&mut self, buffer: BufferId, len: usize) {
-        let message = self.port.bytes(buffer, len);
+    fn handle_message(&mut self, at: PortId, buffer: BufferId, len: usize) {
+        let port = &mut self.ports[at];
+        let message = port.bytes(buffer, len);
         let Some((header, payload)) = Header::decode(message) else {
-            return self.drop_stranger(buffer);
+            return self.drop_stranger(at, buffer);
         };
         let slot = header.slot as usize;
         let link = self.links.get_mut(slot).and_then(Option::as_deref_mut);
-        let is_ours = |stage: &Stage| !matches!(stage, Stage::Gone(_));
-        let Some(link) = link.filter(|link| link.key == header.key && is_ours(&link.stage)) else {
-            return self.drop_stranger(buffer);
+        let is_ours = |link: &Link| link.port == at && !matches!(link.stage, Stage::Gone(_));
+        let Some(link) = link.filter(|link| link.key == header.key && is_ours(link)) else {
+            return self.drop_stranger(at, buffer);
         };
-        let name_len = self.port.endpoint().name().len();
+        let name_len = port.endpoint().name().len();
         let handled = link.handle(name_len, &header, payload, buffer);
         let peer = link.peer;
         if !handled.is_ok_and(|handled| handled.fate == Fate::Kept) {
-            self.port.release(buffer);
+            port.release(buffer);
         }
         match handled {
             Ok(handled) if handled.has_room => {
@@ -122,9 +134,9 @@ impl OfiDriver {
         self.mark(slot);
     }
 
-    fn drop_stranger(&mut self, buffer: BufferId) {
+    fn drop_stranger(&mut self, at: PortId, buffer: BufferId) {
         self.strangers += 1;
-        self.port.release(buffer);
+        self.ports[at].release(buffer);
     }
 
     /// The provider has let go of a message of a link, which may have ended since.
@@ -173,12 +185,13 @@ impl OfiDriver {
             return Ok(false);
         };
         let peer = link.peer;
+        let port = &mut self.ports[link.port];
         let mut done = std::mem::take(&mut self.done);
         let mut outcome = link.bodies.poll(&mut done);
         let did = !done.is_empty();
         for (body, len) in done.drain(..) {
             // The bytes are in their place before the receiver hears of it: writes end by delivery.
-            let said = link.say(&mut self.port, Kind::Complete, &encode_body(body, len));
+            let said = link.say(port, Kind::Complete, &encode_body(body, len));
             outcome = outcome.and(said);
             self.reports
                 .push_back(Event::BodySent { peer, body }.into());
@@ -196,7 +209,7 @@ impl OfiDriver {
         let mut index = 0;
         while let Some(&slot) = self.stuck.get(index) {
             let link = self.links[slot].as_deref_mut();
-            let left = match link.map(|link| link.flush(&mut self.port)) {
+            let left = match link.map(|link| link.flush(&mut self.ports[link.port])) {
                 Some(Ok(true)) => true,
                 Some(Ok(false)) | None => false,
                 Some(Err(cause)) => {
@@ -260,7 +273,7 @@ impl OfiDriver {
         }
         let links = self.links.iter().flatten();
         let bodies = links.filter_map(|link| link.bodies.endpoint());
-        let endpoints = std::iter::once(self.port.endpoint()).chain(bodies);
+        let endpoints = self.ports.iter().map(Port::endpoint).chain(bodies);
         if !self.domain.may_sleep(endpoints.clone()) {
             return false;
         }
@@ -299,5 +312,5 @@ const MAX_IDLE: usize = 4;
 const MAX_ALARMS: u32 = 64;
 /// When a provider without descriptors, or one that did not take a message, is looked at again.
 const TICK: Duration = Duration::from_millis(1);
-/// When we look again whether a hello is late.
-const SLOW_TICK: Duration = Duration::from_secs(1);
+/// When we look again whether a link is late to come up.
+const SLOW_TICK: Duration = Duration::from_millis(100);

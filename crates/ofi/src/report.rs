@@ -27,13 +27,7 @@ impl OfiDriver {
 
     /// Forgets what was to be reported of a peer.
     pub(crate) fn drop_reports(&mut self, peer: PeerId) {
-        for report in std::mem::take(&mut self.reports) {
-            match report {
-                Report::Frame { buffer, .. } if report.peer() == peer => self.port.release(buffer),
-                _ if report.peer() == peer => {}
-                _ => self.reports.push_back(report),
-            }
-        }
+        self.reports.retain(|report| report.peer() != peer);
     }
 
     /// Ends a link without a word.
@@ -42,8 +36,10 @@ impl OfiDriver {
             return;
         };
         link.bodies.fail();
-        link.incoming.clear(&mut self.port);
+        link.incoming.clear(&mut self.ports[link.port]);
         let peer = link.peer;
+        let has_connected = link.is_open();
+        self.ports.part(link.port, peer, has_connected);
         self.peers.remove(&peer);
         for list in [&mut self.greeting, &mut self.stuck, &mut self.busy] {
             list.retain(|&other| other != slot);
@@ -62,10 +58,13 @@ impl OfiDriver {
         while let Some(item) = link.incoming.next() {
             match item {
                 Item::Frame { buffer, len } => {
-                    self.reports.push_back(Report::Frame { peer, buffer, len });
+                    let port = &mut self.ports[link.port];
+                    let bytes = port.bytes(buffer, Header::LEN + len)[Header::LEN..].to_vec();
+                    port.release(buffer);
+                    self.reports.push_back(Report::Frame { peer, bytes });
                 }
                 Item::Joined { bytes, .. } => {
-                    self.reports.push_back(Report::Joined { peer, bytes })
+                    self.reports.push_back(Report::Frame { peer, bytes });
                 }
                 Item::Complete { body, len } if link.bodies.handle_complete(body, len).is_ok() => {
                     self.reports
@@ -103,7 +102,7 @@ impl OfiDriver {
         let old = std::mem::replace(&mut link.stage, Stage::Gone(None));
         let (mut outgoing, left) = match old {
             Stage::Open(mut outgoing) => {
-                let left = outgoing.close(&mut self.port);
+                let left = outgoing.close(&mut self.ports[link.port]);
                 (Some(outgoing), left)
             }
             Stage::Gone(outgoing) => {
@@ -117,7 +116,8 @@ impl OfiDriver {
             return;
         }
         if let Some(outgoing) = outgoing {
-            self.port.endpoint().remove(outgoing.address());
+            let endpoint = self.ports[link.port].endpoint();
+            endpoint.remove(outgoing.address());
         }
         self.links[slot] = None;
         self.free.push(slot);
@@ -126,13 +126,7 @@ impl OfiDriver {
     /// Reports one thing that waited; says whether it was still worth it.
     fn deliver(&mut self, report: Report, sink: &mut dyn FnMut(Event<'_>)) -> bool {
         match report {
-            Report::Frame { peer, buffer, len } => {
-                let message = self.port.bytes(buffer, Header::LEN + len);
-                let bytes = &message[Header::LEN..];
-                sink(Event::Frame { peer, bytes });
-                self.port.release(buffer);
-            }
-            Report::Joined { peer, bytes } => sink(Event::Frame {
+            Report::Frame { peer, bytes } => sink(Event::Frame {
                 peer,
                 bytes: &bytes,
             }),
@@ -181,10 +175,11 @@ impl OfiDriver {
             let peer = link.peer;
             let checked = match item {
                 Item::Frame { buffer, len } => {
-                    let message = self.port.bytes(buffer, Header::LEN + len);
+                    let port = &mut self.ports[link.port];
+                    let message = port.bytes(buffer, Header::LEN + len);
                     let bytes = &message[Header::LEN..];
                     sink(Event::Frame { peer, bytes });
-                    self.port.release(buffer);
+                    port.release(buffer);
                     link.incoming.take(1);
                     reported += 1;
                     Ok(())
@@ -208,14 +203,14 @@ impl OfiDriver {
             };
             if let Err(what) = checked {
                 // What follows comes from a peer that broke the rules.
-                link.incoming.clear(&mut self.port);
+                link.incoming.clear(&mut self.ports[link.port]);
                 self.lose(slot, LossReason::Violation(what));
                 return reported;
             }
         }
         if let Some(link) = self.links[slot].as_deref_mut() {
             link.has_turn = false;
-            let outcome = link.return_credits(&mut self.port);
+            let outcome = link.return_credits(&mut self.ports[link.port]);
             if let Err(cause) = outcome {
                 self.fail(slot, cause.kind());
             }

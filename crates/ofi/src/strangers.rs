@@ -23,6 +23,7 @@ use crate::link::Stage;
 use crate::message::{Header, Kind, MAX_FRAME, Place, encode_body, encode_grant};
 use crate::options::{OfiOptions, OpenError};
 use crate::pool::Pool;
+use crate::port::Port;
 
 /// Two drivers with a link.
 struct Pair {
@@ -35,23 +36,10 @@ struct Pair {
 impl Pair {
     /// None where there is no libfabric: then the test says so.
     fn new() -> Option<Self> {
-        if let Err(why) = Library::get() {
-            skip(&why);
-            return None;
-        }
-        static JOBS: AtomicU8 = AtomicU8::new(0);
-        let job = Job::new([JOBS.fetch_add(1, Ordering::Relaxed); 16]);
-        let driver = |me| {
-            let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-            let security = job.security(me, Records::Sealed);
-            let bootstrap = TcpDriver::new(TcpOptions::new(me, security).listen(here));
-            let options = OfiOptions::new().provider("tcp;ofi_rxm");
-            let options = options.at(IpAddr::from(Ipv4Addr::LOCALHOST));
-            OfiDriver::new(Box::new(bootstrap.expect("a free port")), options).expect("a provider")
-        };
+        let [one, two] = drivers([ONE, TWO])?;
         let mut pair = Self {
-            one: driver(ONE),
-            two: driver(TWO),
+            one,
+            two,
             seen: [Vec::new(), Vec::new()],
         };
         let at = pair.two.locator().clone();
@@ -84,7 +72,7 @@ impl Pair {
         let to = self.address();
         let sent = self
             .one
-            .port
+            .port()
             .inject(to, message)
             .expect("a connection that is up");
         assert_eq!(sent, Posted::Yes);
@@ -92,9 +80,9 @@ impl Pair {
 
     fn address(&self) -> Address {
         self.one
-            .port
+            .port()
             .endpoint()
-            .insert(self.two.port.endpoint().name())
+            .insert(self.two.port().endpoint().name())
             .expect("a name")
     }
 
@@ -134,7 +122,36 @@ impl Pair {
     }
 }
 
-fn describe(event: Event<'_>) -> String {
+/// Drivers of one job. None where there is no libfabric: then the test says so.
+pub(crate) fn drivers<const N: usize>(peers: [PeerId; N]) -> Option<[OfiDriver; N]> {
+    if let Err(why) = Library::get() {
+        skip(&why);
+        return None;
+    }
+    static JOBS: AtomicU8 = AtomicU8::new(0);
+    let job = Job::new([JOBS.fetch_add(1, Ordering::Relaxed); 16]);
+    Some(peers.map(|me| {
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let security = job.security(me, Records::Sealed);
+        let bootstrap = TcpDriver::new(TcpOptions::new(me, security).listen(here));
+        let bootstrap = Box::new(bootstrap.expect("a free port"));
+        OfiDriver::new(bootstrap, options()).expect("a provider")
+    }))
+}
+
+pub(crate) fn options() -> OfiOptions {
+    let options = OfiOptions::new().provider("tcp;ofi_rxm");
+    options.at(IpAddr::from(Ipv4Addr::LOCALHOST))
+}
+
+impl OfiDriver {
+    /// The port that new links use.
+    pub(crate) fn port(&self) -> &Port {
+        &self.ports[self.ports.newest()]
+    }
+}
+
+pub(crate) fn describe(event: Event<'_>) -> String {
     match event {
         Event::Connected { .. } => "Connected".to_owned(),
         Event::Frame { bytes, .. } => format!("Frame {}", String::from_utf8_lossy(bytes)),
@@ -192,7 +209,7 @@ fn a_message_longer_than_any_buffer_is_dropped() {
     let Some(mut pair) = Pair::new() else { return };
     // Longer than what is posted for it: the provider cuts it, and says so.
     let to = pair.address();
-    let sent = pair.one.port.endpoint().send_leaked(to, &LONG);
+    let sent = pair.one.port().endpoint().send_leaked(to, &LONG);
     assert_eq!(sent.expect("a connection that is up"), Posted::Yes);
     let before = pair.two.strangers();
     pair.until(|pair| pair.two.strangers() > before);

@@ -53,6 +53,18 @@ impl Wakeup {
         Ok(epoll::modify(&self.epoll, fd, data, edges)?)
     }
 
+    /// Watches the descriptor of a queue, if it has one; says whether that will do. The system bounds how many
+    /// descriptors lead from one to another: then the timer has to do.
+    pub(crate) fn watch_queue(&self, queue: Option<BorrowedFd<'_>>, has_edges: bool) -> bool {
+        queue.is_some_and(|descriptor| {
+            let edges = || match has_edges {
+                true => self.watch_edges(descriptor),
+                false => Ok(()),
+            };
+            self.watch(descriptor).and_then(|()| edges()).is_ok()
+        })
+    }
+
     /// Takes note of what is new.
     pub(crate) fn harvest(&self) {
         let mut events = [MaybeUninit::uninit(); MAX_EVENTS];

@@ -31,7 +31,7 @@ pub struct Broker {
     /// By the rank that is waited for: a process of another host, or one of ours that is started later or again.
     waiting: BTreeMap<u32, BTreeSet<u32>>,
     /// Who asked for whom when there was no descriptor left.
-    postponed: Vec<(u32, u32)>,
+    postponed: BTreeSet<(u32, u32)>,
     /// No more restarts: the job is ending.
     ending: bool,
     actions: VecDeque<Action>,
@@ -92,7 +92,7 @@ impl Broker {
                 .collect(),
             introduced: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            postponed: Vec::new(),
+            postponed: BTreeSet::new(),
             ending: false,
             actions: VecDeque::new(),
         }
@@ -122,8 +122,12 @@ impl Broker {
         }
     }
 
-    /// A process of another host listens there.
-    pub fn handle_located(&mut self, rank: u32, incarnation: u32, locator: &str) {
+    /// A process of another host listens there. `current` is the life of it that the log has: an answer about an earlier one is older
+    /// than what some of those who wait have heard, so it is asked for again.
+    pub fn handle_located(&mut self, rank: u32, incarnation: u32, locator: &str, current: u32) {
+        if incarnation < current && self.waiting.contains_key(&rank) {
+            return self.actions.push_back(Action::Locate { rank });
+        }
         for waiting in self.waiting.remove(&rank).unwrap_or_default() {
             let packet = ToProcess::Address {
                 rank,
@@ -161,6 +165,7 @@ impl Broker {
             waiting.remove(&rank);
             !waiting.is_empty()
         });
+        self.postponed.retain(|(asking, _)| *asking != rank);
         match how {
             Departure::Left => self.handle_unreachable(rank, Unreachable::Left),
             Departure::Died if !self.comes_back() => {
@@ -184,13 +189,14 @@ impl Broker {
     /// There was no descriptor left for an introduction. Those under way to other processes come back soon.
     pub fn handle_no_descriptor(&mut self, rank: u32, target: u32) {
         self.introduced.remove(&pair(rank, target));
-        self.postponed.push((rank, target));
+        self.postponed.insert((rank, target));
     }
 
-    /// One of two that were to be introduced has ended.
+    /// One of two that were to be introduced has ended, and [`handle_exit`](Self::handle_exit) follows: only then is known whether it
+    /// comes back.
     pub fn handle_gone(&mut self, rank: u32, target: u32) {
         self.introduced.remove(&pair(rank, target));
-        self.refuse(rank, target, Unreachable::Dead);
+        self.waiting.entry(target).or_default().insert(rank);
     }
 
     /// Tries again what there was no descriptor for.
@@ -222,6 +228,13 @@ impl Broker {
     #[must_use]
     pub fn wants_retry(&self) -> bool {
         !self.postponed.is_empty()
+    }
+
+    /// How many entries its tables have: at most one in each for each rank of this host and each rank it may ask for.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        let waiting: usize = self.waiting.values().map(BTreeSet::len).sum();
+        self.introduced.len() + waiting + self.postponed.len()
     }
 
     fn handle_reach_here(&mut self, rank: u32, target: u32) {
@@ -353,7 +366,20 @@ mod tests {
         broker.handle_reach(0, 4);
         broker.handle_reach(1, 4);
         assert_eq!(done(&mut broker), [Action::Locate { rank: 4 }]);
-        broker.handle_located(4, 2, "x");
+        broker.handle_located(4, 2, "x", 2);
+        assert_eq!(done(&mut broker).len(), 2);
+    }
+
+    #[test]
+    fn an_answer_about_a_life_that_has_ended_is_asked_for_again() {
+        let mut broker = broker(OnDeath::Restart);
+        broker.handle_reach(0, 4);
+        assert_eq!(done(&mut broker), [Action::Locate { rank: 4 }]);
+        // The log has the next life, and somebody who has heard of it asks.
+        broker.handle_reach(1, 4);
+        broker.handle_located(4, 0, "x", 1);
+        assert_eq!(done(&mut broker), [Action::Locate { rank: 4 }]);
+        broker.handle_located(4, 1, "y", 1);
         assert_eq!(done(&mut broker).len(), 2);
     }
 
@@ -369,6 +395,36 @@ mod tests {
         assert_eq!(done(&mut broker), [introduce(1, 0)]);
         broker.retry();
         assert!(!broker.wants_retry());
+    }
+
+    #[test]
+    fn who_ended_unseen_is_told_of_when_it_is_known_whether_it_comes_back() {
+        for (on_death, answer) in [
+            (OnDeath::Continue, Some(refused(0, 1, Unreachable::Dead))),
+            (OnDeath::Restart, None),
+        ] {
+            let mut broker = broker(on_death);
+            broker.handle_reach(0, 1);
+            assert_eq!(done(&mut broker), [introduce(0, 1)]);
+            broker.handle_gone(0, 1);
+            assert_eq!(done(&mut broker), []);
+            broker.handle_exit(1, Departure::Died);
+            assert_eq!(done(&mut broker), Vec::from_iter(answer));
+            broker.handle_started(1);
+            assert_eq!(done(&mut broker).is_empty(), on_death == OnDeath::Continue);
+        }
+    }
+
+    #[test]
+    fn what_the_dead_asked_for_is_not_tried_again() {
+        let mut broker = broker(OnDeath::Restart);
+        broker.handle_reach(0, 1);
+        assert_eq!(done(&mut broker), [introduce(0, 1)]);
+        broker.handle_no_descriptor(0, 1);
+        broker.handle_exit(0, Departure::Died);
+        broker.handle_started(0);
+        broker.retry();
+        assert_eq!(done(&mut broker), []);
     }
 
     #[test]

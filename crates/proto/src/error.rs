@@ -58,24 +58,6 @@ pub enum ProtocolError {
         /// The limit.
         limit: u64,
     },
-    /// A name that is empty, too long or not text.
-    #[error("name in a {kind:?} frame: {fault}")]
-    Name {
-        /// The kind of frame.
-        kind: FrameKind,
-        /// What is wrong with it.
-        fault: NameFault,
-    },
-    /// An enumerated field with a value that this version does not have.
-    #[error("{kind:?} frame with unknown {field} {value}")]
-    UnknownValue {
-        /// The kind of frame.
-        kind: FrameKind,
-        /// The field.
-        field: &'static str,
-        /// What it holds.
-        value: u8,
-    },
     /// The peer speaks another version.
     #[error("peer speaks wire version {theirs}, this process {ours}")]
     Version {
@@ -207,23 +189,4 @@ pub enum ProtocolError {
         /// The limit, [`CONTROL_MAX`](crate::link::CONTROL_MAX).
         limit: usize,
     },
-}
-
-/// What is wrong with a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NameFault {
-    /// It is empty.
-    #[error("empty")]
-    Empty,
-    /// It is above [`NAME_MAX`](crate::wire::NAME_MAX).
-    #[error("{len} bytes, at most {limit} allowed")]
-    TooLong {
-        /// Its length.
-        len: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// It is not UTF-8.
-    #[error("not UTF-8")]
-    NotText,
 }

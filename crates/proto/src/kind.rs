@@ -32,29 +32,11 @@ pub enum FrameKind {
     Returned = 0x18,
     /// See [`Frame::Pull`](crate::wire::Frame::Pull).
     Pull = 0x19,
-    /// See [`NameFrame::Bind`](crate::wire::NameFrame::Bind).
-    Bind = 0x20,
-    /// See [`NameFrame::Unbind`](crate::wire::NameFrame::Unbind).
-    Unbind = 0x21,
-    /// See [`NameFrame::Fetch`](crate::wire::NameFrame::Fetch).
-    Fetch = 0x22,
-    /// See [`NameFrame::Cancel`](crate::wire::NameFrame::Cancel).
-    Cancel = 0x23,
-    /// See [`NameFrame::Bound`](crate::wire::NameFrame::Bound).
-    Bound = 0x24,
-    /// See [`NameFrame::Conflict`](crate::wire::NameFrame::Conflict).
-    Conflict = 0x25,
-    /// See [`NameFrame::Refused`](crate::wire::NameFrame::Refused).
-    Refused = 0x26,
-    /// See [`NameFrame::Found`](crate::wire::NameFrame::Found).
-    Found = 0x27,
-    /// See [`NameFrame::Forget`](crate::wire::NameFrame::Forget).
-    Forget = 0x28,
 }
 
 impl FrameKind {
     /// Every kind of this version.
-    pub const ALL: [FrameKind; 23] = [
+    pub const ALL: [FrameKind; 14] = [
         FrameKind::Hello,
         FrameKind::Bye,
         FrameKind::Ping,
@@ -69,15 +51,6 @@ impl FrameKind {
         FrameKind::Push,
         FrameKind::Returned,
         FrameKind::Pull,
-        FrameKind::Bind,
-        FrameKind::Unbind,
-        FrameKind::Fetch,
-        FrameKind::Cancel,
-        FrameKind::Bound,
-        FrameKind::Conflict,
-        FrameKind::Refused,
-        FrameKind::Found,
-        FrameKind::Forget,
     ];
 
     /// The kind with this number.
@@ -97,15 +70,6 @@ impl FrameKind {
             0x17 => FrameKind::Push,
             0x18 => FrameKind::Returned,
             0x19 => FrameKind::Pull,
-            0x20 => FrameKind::Bind,
-            0x21 => FrameKind::Unbind,
-            0x22 => FrameKind::Fetch,
-            0x23 => FrameKind::Cancel,
-            0x24 => FrameKind::Bound,
-            0x25 => FrameKind::Conflict,
-            0x26 => FrameKind::Refused,
-            0x27 => FrameKind::Found,
-            0x28 => FrameKind::Forget,
             _ => return None,
         })
     }

@@ -12,7 +12,6 @@
 //! | [`wire`] | frames as bytes |
 //! | [`credit`] | how much a peer may send to a mailbox unread |
 //! | [`link`] | one link to one peer: posts, offers, credits, leaving |
-//! | [`names`] | the names a process holds for the job, and those it remembers |
 //! | [`session`] | what outlives connections: numbers, acknowledgements, resuming, the account |
 //! | [`membership`] | who belongs to the job and who lives: the root, agents, verdicts |
 //! | [`registry`] | names, kept by the agents of the hosts |
@@ -31,10 +30,9 @@ pub mod id;
 mod kind;
 pub mod link;
 pub mod membership;
-pub mod names;
 pub mod registry;
 pub mod session;
 pub mod time;
 pub mod wire;
 
-pub use error::{NameFault, ProtocolError};
+pub use error::ProtocolError;

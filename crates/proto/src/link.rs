@@ -160,7 +160,7 @@ impl Link {
         }
     }
 
-    /// A link inside of a session, whose greeting was its hello (docs/wire-4.md §20.1). Its bye is the session's.
+    /// A link inside of a session, whose greeting was its hello (docs/wire-sessions.md §20.1). Its bye is the session's.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -463,7 +463,6 @@ impl Link {
                 self.theirs = Theirs::Left;
                 Ok(Action::Left)
             }
-            Frame::Name(name) => Ok(Action::Name(name)),
         }
     }
 

@@ -14,7 +14,7 @@
 //! drives one delivers all frames that have arrived before a tick, so that who was not scheduled does not take others for dead.
 
 mod agent;
-mod codec;
+pub(crate) mod codec;
 mod entry;
 mod fence;
 mod frames;
@@ -30,8 +30,8 @@ pub use fence::{Admission, Fence, Gap};
 pub use frames::{Between, FromAgent, FromRoot, Order, Report, Said, Spoken, VERSION};
 pub use ids::{AgentId, Epoch, HostId};
 pub use limits::{
-    MAX_BEATS, MAX_BEHIND, MAX_BLOCKS, MAX_EARLY, MAX_ENTRIES, MAX_HOSTS, MAX_LOCATOR, MAX_RELAYED,
-    MAX_RESENT, MAX_UNACKNOWLEDGED, PROBERS,
+    MAX_BEATS, MAX_BEHIND, MAX_BLOCKS, MAX_EARLY, MAX_ENTRIES, MAX_HOSTS, MAX_LOCATOR,
+    MAX_NAMES_FRAME, MAX_RELAYED, MAX_RESENT, MAX_UNACKNOWLEDGED, PROBERS,
 };
 pub use members::{Contradiction, Host, HostStanding, Members, Standing, State};
 pub use pace::Pace;

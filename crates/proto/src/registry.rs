@@ -23,6 +23,8 @@ mod holder;
 mod keeping;
 mod limits;
 mod machine;
+mod name;
+mod near;
 mod outbox;
 mod slot;
 mod view;
@@ -33,10 +35,11 @@ pub use frames::{
     Answer, Bound, FencingNumber, Frame, Outcome, Patience, Question, Record, Refusal, Said, Wish,
 };
 pub use limits::{
-    COPIES, MAX_ANSWERED, MAX_CACHED, MAX_HANDED, MAX_KEPT, MAX_LEASES, MAX_NAMES, MAX_OPEN,
-    MAX_QUESTIONS, MAX_QUEUED, MAX_WAITING,
+    COPIES, MAX_ANSWERED, MAX_CACHED, MAX_HANDED, MAX_KEPT, MAX_LEASES, MAX_NAMES, MAX_NEAR,
+    MAX_OPEN, MAX_QUESTIONS, MAX_QUEUED, MAX_WAITING,
 };
 pub use machine::{Registry, Sizes};
+pub use name::{NAME_MAX, Name, NameFault};
 pub use outbox::{Action, Seen};
 pub use view::{Placement, View};
 

@@ -1,4 +1,4 @@
-//! One session between two lives, which outlives connections (docs/wire-4.md, docs/design/sessions.md).
+//! One session between two lives, which outlives connections (docs/wire-sessions.md, docs/design/sessions.md).
 //!
 //! It lies between a [`Link`](crate::link::Link) and the driver: the link's frames are numbered here, kept by the engine until
 //! the peer has acknowledged them, and sent again over the next connection when one is lost. The link itself runs from the
@@ -101,6 +101,21 @@ impl Session {
         let number = self.kept.keep(len)?;
         self.settle(now);
         Ok(number)
+    }
+
+    /// [Keeps](Self::keep) a frame that is sent at once, over this connection and with this stamp: for an engine that has it in its
+    /// hands, and finds the session [ready](Self::is_ready).
+    ///
+    /// # Errors
+    /// It has no number, and the caller still has it.
+    pub fn keep_sent(&mut self, len: u32, now: Time) -> Result<(ConnectionId, Stamp), KeepRefused> {
+        let Some((connection, _)) = self.connections.current().filter(|_| self.is_ready()) else {
+            return Err(KeepRefused::Full);
+        };
+        self.kept.keep(len)?;
+        let number = self.kept.poll_given().unwrap_or_default();
+        self.connections.expect_sign(now);
+        Ok((connection, self.stamp(number)))
     }
 
     /// A body is to be sent, because the peer asked for it, or behind the kept frame `push` that announces it. Its memory stays
@@ -325,6 +340,15 @@ impl Session {
         }
     }
 
+    /// Whether there is an open connection, and nothing that should go before a new frame.
+    pub fn is_ready(&self) -> bool {
+        self.is_connected()
+            && self.end.is_none()
+            && self.outbox.is_empty()
+            && !self.kept.has_ungiven()
+            && !self.bodies.has_output()
+    }
+
     /// When [`handle_timeout`](Self::handle_timeout) is due, if nothing comes before.
     pub fn next_timeout(&self) -> Option<Time> {
         if self.end.is_some() {
@@ -352,7 +376,7 @@ impl Session {
             unacknowledged,
             never_sent,
             bodies: self.bodies.sending(),
-            is_exact: matches!(self.end, Some(End::Left | End::PeerEnded)),
+            is_exact: matches!(self.end, Some(End::Left | End::PeerEnded | End::Fenced)),
         }
     }
 
@@ -435,6 +459,10 @@ impl Session {
                     false => End::PeerEnded,
                 };
                 self.finish(end);
+            }
+            Refusal::Fenced { received_through } => {
+                self.acknowledge(received_through)?;
+                self.finish(End::Fenced);
             }
         }
         Ok(())
@@ -544,7 +572,7 @@ impl Session {
         }
     }
 
-    /// Both said bye. The one that still has to acknowledge it does, and the other closes (docs/wire-4.md §24.2).
+    /// Both said bye. The one that still has to acknowledge it does, and the other closes (docs/wire-sessions.md §24.2).
     fn finish_left(&mut self) {
         if !self.accepted.is_due() {
             self.finish(End::Left);

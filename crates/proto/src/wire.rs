@@ -7,12 +7,10 @@
 mod header;
 mod layout;
 mod limits;
-mod name;
 
 pub use crate::kind::FrameKind;
 pub use header::HeaderBytes;
-pub use limits::{BODY_MAX, FRAME_MAX, HEADER_MAX, NAME_MAX, PULL_MAX, PUSH_MAX, PUSH_WINDOW};
-pub use name::{Keep, Name, NameFrame, NameRefusal};
+pub use limits::{BODY_MAX, FRAME_MAX, HEADER_MAX, PULL_MAX, PUSH_MAX, PUSH_WINDOW};
 
 use zerocopy::IntoBytes;
 
@@ -127,8 +125,6 @@ pub enum Frame<'a> {
         /// As in the ping.
         token: PingToken,
     },
-    /// A question or answer about names.
-    Name(NameFrame<'a>),
 }
 
 impl<'a> Frame<'a> {
@@ -202,15 +198,6 @@ impl<'a> Frame<'a> {
                     _ => Frame::Pong { token },
                 })
             }
-            FrameKind::Bind
-            | FrameKind::Unbind
-            | FrameKind::Fetch
-            | FrameKind::Cancel
-            | FrameKind::Bound
-            | FrameKind::Conflict
-            | FrameKind::Refused
-            | FrameKind::Found
-            | FrameKind::Forget => NameFrame::decode(kind, bytes).map(Frame::Name),
         }
     }
 
@@ -315,7 +302,6 @@ impl<'a> Frame<'a> {
             Frame::Returned { bytes } => HeaderBytes::one_word(kind, bytes),
             Frame::Bye => HeaderBytes::bare(kind),
             Frame::Ping { token } | Frame::Pong { token } => HeaderBytes::one_word(kind, token.0),
-            Frame::Name(ref name) => name.header(),
         }
     }
 
@@ -324,7 +310,6 @@ impl<'a> Frame<'a> {
         match *self {
             Frame::Post { message, .. } => message,
             Frame::Offer { head, .. } | Frame::Push { head, .. } => head,
-            Frame::Name(name) => name.payload(),
             _ => &[],
         }
     }
@@ -351,14 +336,7 @@ impl<'a> Frame<'a> {
             Frame::Bye => FrameKind::Bye,
             Frame::Ping { .. } => FrameKind::Ping,
             Frame::Pong { .. } => FrameKind::Pong,
-            Frame::Name(name) => name.kind(),
         }
-    }
-}
-
-impl<'a> From<NameFrame<'a>> for Frame<'a> {
-    fn from(frame: NameFrame<'a>) -> Self {
-        Frame::Name(frame)
     }
 }
 
@@ -442,7 +420,7 @@ fn one_word(kind: FrameKind, bytes: &[u8]) -> Result<u64, ProtocolError> {
 }
 
 /// The version of `docs/wire.md` that this crate speaks (docs/wire.md §9.1).
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 5;
 
 /// Whether the bytes of a frame begin as those of a message do: [`Frame::Post`], [`Frame::Offer`] or [`Frame::Push`].
 pub fn is_message(frame: &[u8]) -> bool {
@@ -450,6 +428,11 @@ pub fn is_message(frame: &[u8]) -> bool {
     [FrameKind::Post, FrameKind::Offer, FrameKind::Push]
         .iter()
         .any(|message| kind == Some(&(*message as u8)))
+}
+
+/// Whether the bytes of a frame begin as those of a message that is whole in it do: [`Frame::Post`].
+pub fn is_post(frame: &[u8]) -> bool {
+    frame.first() == Some(&(FrameKind::Post as u8))
 }
 
 /// The header of a [`Frame::Post`].

@@ -1,9 +1,9 @@
 //! The scenarios, each with its oracles.
 
+pub mod broker;
 pub mod link;
 pub mod members;
 mod mesh;
-pub mod names;
 pub mod network;
 pub mod session;
 mod size;
@@ -15,11 +15,9 @@ pub const ALL: &[Scenario] = &[
     network::SCENARIO,
     link::WHOLE,
     link::CUT,
-    names::WHOLE,
-    names::CUT,
-    names::DEATH,
     session::LIVING,
     session::MORTAL,
     members::SCENARIO,
     members::NAMES,
+    broker::SCENARIO,
 ];

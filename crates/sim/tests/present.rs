@@ -19,18 +19,3 @@ fn shows(scenario: &Scenario, oracle: &str) {
 fn a_broken_connection_separates_a_living_pair_for_good_until_sessions_come() {
     shows(&worlds::link::CUT, "living pairs stay together");
 }
-
-/// Review A5: who lost its connection to the holder of a name asks the next rank, which knows nothing of the first owner.
-#[test]
-fn a_broken_connection_gives_a_name_two_owners_until_agents_keep_names() {
-    shows(&worlds::names::CUT, "a name has one owner");
-}
-
-/// Review B4: what was remembered is never told to be forgotten if the holder died; a holder that came back, and its successor,
-/// keep different bindings.
-#[test]
-fn what_is_remembered_of_a_name_outlives_its_holder_until_agents_keep_names() {
-    let remembered = "what is remembered of a name is true at last";
-    shows(&worlds::names::DEATH, remembered);
-    shows(&worlds::names::DEATH, "a name has one owner");
-}

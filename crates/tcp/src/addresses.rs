@@ -25,6 +25,23 @@ impl Interface {
         INNER.iter().any(|start| self.name.starts_with(start))
     }
 
+    /// Whether a job's file means this interface: by its name, or by a subnet that its address is in.
+    #[must_use]
+    pub fn is_meant_by(&self, wanted: &str) -> bool {
+        let Some((address, prefix)) = wanted.split_once('/') else {
+            return self.name == wanted;
+        };
+        let (Ok(address), Ok(prefix)) = (address.parse::<IpAddr>(), prefix.parse::<u8>()) else {
+            return false;
+        };
+        let subnet = Self {
+            name: String::new(),
+            address,
+            prefix,
+        };
+        subnet.reaches(self.address)
+    }
+
     /// Whether an address is in its subnet.
     #[must_use]
     pub fn reaches(&self, other: IpAddr) -> bool {

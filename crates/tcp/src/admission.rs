@@ -32,6 +32,7 @@ impl TcpDriver {
             addresses: addresses.into(),
             serial,
             attempt: None,
+            trying: None,
             parked: None,
             failure: ConnectFailure::Unreachable(std::io::ErrorKind::AddrNotAvailable),
         };
@@ -93,7 +94,8 @@ impl TcpDriver {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let strangers = self.strangers.first().map(|&(deadline, _)| deadline);
         let attempts = self.attempts.first().map(|&(deadline, _)| deadline);
-        [strangers, attempts, self.accept_again, self.pulse_at]
+        let knock = self.knocks.next();
+        [strangers, attempts, self.accept_again, self.pulse_at, knock]
             .into_iter()
             .flatten()
             .min()
@@ -144,6 +146,10 @@ impl TcpDriver {
         match greeting.call(&self.security, peer, hello) {
             Ok(()) => {
                 greeting.stage = Stage::Calling { peer };
+                // Somebody is there, who may take as long as the address may.
+                self.attempts.remove(&(greeting.deadline, key));
+                greeting.deadline = dial.trying.map_or(greeting.deadline, |(_, until)| until);
+                self.attempts.insert((greeting.deadline, key));
                 self.handle_answer(key, peer);
             }
             // An edge can come while the connection is still being made.
@@ -262,12 +268,18 @@ impl TcpDriver {
         };
         self.strangers.remove(&(greeting.deadline, key));
         self.attempts.remove(&(greeting.deadline, key));
+        let there = listener::other_end(&greeting.socket);
+        let from = there.filter(|_| !dialled);
+        there
+            .into_iter()
+            .for_each(|there| self.knocks.end(there.ip()));
         let records = self.security.records;
         self.connections.replace(key, |who| match who {
             Who::Greeting(greeting) => Who::Linked(Box::new(Connection::new(
                 greeting.into_wire(records),
                 hello.from,
                 hello.serial,
+                from,
             ))),
             linked @ Who::Linked(_) => linked,
         });
@@ -296,7 +308,7 @@ impl TcpDriver {
         oldest.is_some_and(|(_, key)| self.remove_greeting(key).is_some())
     }
 
-    /// Gives up the address being tried, and goes on with the next.
+    /// Gives up the attempt, and goes on with the next: at the same address, if nobody has answered there and there is time.
     fn fail_attempt(&mut self, key: Key, failure: ConnectFailure) {
         let Some(greeting) = self.remove_greeting(key) else {
             return;
@@ -305,23 +317,34 @@ impl TcpDriver {
             return;
         };
         if let Some(Peer::Dialling(dial)) = self.peers.get_mut(&peer) {
+            let is_unanswered = matches!(greeting.stage, Stage::Connecting { .. })
+                && failure == ConnectFailure::TimedOut;
             dial.attempt = None;
             dial.failure = failure;
+            let has_time = |&(_, until): &(_, Instant)| is_unanswered && Instant::now() < until;
+            dial.trying = dial.trying.filter(has_time);
             self.try_next_address(peer);
         }
     }
 
     fn try_next_address(&mut self, peer: PeerId) {
         while let Some(Peer::Dialling(dial)) = self.peers.get_mut(&peer) {
-            let Some(address) = dial.addresses.pop_front() else {
+            let now = Instant::now();
+            let next = dial.trying.take().or_else(|| {
+                let address = dial.addresses.pop_front()?;
+                // Where there are others to try, one that does not answer at once is not waited for.
+                let hurry = if dial.addresses.is_empty() { 1 } else { 4 };
+                Some((address, now + self.dial_patience / hurry))
+            });
+            let Some((address, until)) = next else {
                 return self.fail_dial(peer);
             };
             match listener::dial(address) {
                 Err(error) => dial.failure = ConnectFailure::Unreachable(error.kind()),
                 Ok(socket) => {
-                    // Where there are others to try, one that does not answer at once is not waited for.
-                    let hurry = if dial.addresses.is_empty() { 1 } else { 4 };
-                    let greeting = Greeting::dialled(socket, peer, self.dial_patience / hurry);
+                    dial.trying = next;
+                    let patience = until.saturating_duration_since(now).min(UNANSWERED);
+                    let greeting = Greeting::dialled(socket, peer, patience);
                     let deadline = greeting.deadline;
                     let key = self.connections.insert(Who::Greeting(greeting));
                     dial.attempt = Some(key);
@@ -331,6 +354,7 @@ impl TcpDriver {
                         Err(error) => {
                             self.remove_greeting(key);
                             if let Some(Peer::Dialling(dial)) = self.peers.get_mut(&peer) {
+                                dial.trying = None;
                                 dial.failure = ConnectFailure::Unreachable(error.kind());
                             }
                         }
@@ -370,6 +394,9 @@ impl TcpDriver {
     }
 }
 
+/// How soon an address that does not answer is dialled anew. What is sent while a cable is out is lost, and the system repeats it after
+/// one second, then two: too late for a cable that is back.
+const UNANSWERED: Duration = Duration::from_millis(400);
 /// Strangers taken in by one poll.
 const ACCEPT_TURN: usize = 64;
 /// How long to wait for a descriptor when there is none.

@@ -1,5 +1,7 @@
 //! An open link: a connection and its two halves.
 
+use std::net::SocketAddr;
+
 use mizzen_driver::{Event, LossReason, PeerId, Way};
 
 use crate::poller::Ready;
@@ -11,6 +13,8 @@ use crate::wire::Wire;
 pub(crate) struct Connection {
     pub(crate) peer: PeerId,
     pub(crate) wire: Wire,
+    /// Where it was dialled from, if it was not by us. A socket that was lost has forgotten it.
+    pub(crate) from: Option<SocketAddr>,
     pub(crate) sender: SendHalf,
     pub(crate) receiver: ReceiveHalf,
     /// The peer's, when it agreed to this link.
@@ -32,10 +36,11 @@ pub(crate) enum Turn {
 }
 
 impl Connection {
-    pub(crate) fn new(wire: Wire, peer: PeerId, serial: u64) -> Self {
+    pub(crate) fn new(wire: Wire, peer: PeerId, serial: u64, from: Option<SocketAddr>) -> Self {
         Self {
             peer,
             wire,
+            from,
             sender: SendHalf::new(peer),
             receiver: ReceiveHalf::new(peer),
             serial,

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use mizzen_driver::ConnectFailure;
 
@@ -13,8 +14,10 @@ pub(crate) struct Dial {
     /// Addresses not yet tried.
     pub(crate) addresses: VecDeque<SocketAddr>,
     pub(crate) serial: u64,
-    /// The address being tried.
+    /// The connection that is being made.
     pub(crate) attempt: Option<Key>,
+    /// The address being tried, and until when.
+    pub(crate) trying: Option<(SocketAddr, Instant)>,
     /// The peer's own dial, which waits for the end of this one.
     pub(crate) parked: Option<Key>,
     pub(crate) failure: ConnectFailure,

@@ -19,6 +19,7 @@ use crate::connection::{Connection, Turn};
 use crate::dial::Dial;
 use crate::handshake::Greeting;
 use crate::header::{Asked, MAX_FRAME};
+use crate::knock::Knocks;
 use crate::listener::{describe, listen};
 use crate::liveness::{PULSE_INTERVAL, Pulse, pulse};
 use crate::options::{OpenError, TcpOptions};
@@ -85,6 +86,7 @@ pub struct TcpDriver {
     /// Links on which something may be unacknowledged, and when to look at them.
     watched: Vec<Key>,
     pub(crate) pulse_at: Option<Instant>,
+    pub(crate) knocks: Knocks,
     pool: Pool,
     harvest: Vec<Ready>,
     /// The link that had something last, and how often only it was looked at since all were.
@@ -157,6 +159,7 @@ impl TcpDriver {
             turns: VecDeque::new(),
             watched: Vec::new(),
             pulse_at: None,
+            knocks: Knocks::default(),
             pool: Pool::default(),
             harvest: Vec::new(),
             hot: None,
@@ -207,6 +210,9 @@ impl TcpDriver {
     pub(crate) fn lose(&mut self, key: Key, reason: LossReason) {
         if let Some(Who::Linked(link)) = self.connections.remove(key) {
             self.peers.remove(&link.peer);
+            if let Some(from) = link.from.filter(|_| reason == LossReason::Silent) {
+                self.knocks.begin(from, Instant::now());
+            }
             link.close(reason, |event| self.events.push_back(event));
         }
     }
@@ -333,6 +339,7 @@ impl TcpDriver {
             if deadline <= now {
                 self.expire(now);
                 self.take_pulses(now);
+                self.knocks.knock(now);
             }
         }
         Ok(())

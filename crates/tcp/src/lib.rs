@@ -14,7 +14,7 @@
 //! | `connection`, `send`, `receive` | an open link and its two halves |
 //! | `wire` | the bytes of a connection |
 //! | `header` | what goes before each frame and each piece of a body |
-//! | `liveness` | whether the other end still answers |
+//! | `liveness`, `knock` | whether the other end still answers; how a host that does not is found again |
 //! | `slots`, `queue`, `poller`, `listener`, `addresses`, `options` | what the name says |
 
 mod addresses;
@@ -26,6 +26,7 @@ mod driver;
 pub mod fuzzing;
 mod handshake;
 mod header;
+mod knock;
 mod listener;
 mod liveness;
 mod options;

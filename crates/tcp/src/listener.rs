@@ -88,6 +88,11 @@ pub(crate) fn failure(socket: &OwnedFd) -> Option<io::ErrorKind> {
     }
 }
 
+/// Where the other end of a connection is.
+pub(crate) fn other_end(socket: &impl AsFd) -> Option<SocketAddr> {
+    SockRef::from(socket).peer_addr().ok()?.as_socket()
+}
+
 /// From where to where a connection goes, and through which interface.
 pub(crate) fn describe(socket: &impl AsFd) -> Option<String> {
     let socket = SockRef::from(socket);

@@ -6,9 +6,8 @@
 //!
 //! | target | what reads foreign bytes |
 //! | --- | --- |
-//! | [`frames`] | frames between hosts, those about names among them |
+//! | [`frames`] | frames between hosts |
 //! | [`link`] | the protocol of a whole link, driven by a hostile peer |
-//! | [`names`] | the directory of names and what is remembered of others' |
 //! | [`boot`] | packets and frames of processes, agents and launcher |
 //! | [`headers`] | the TCP driver's hello and header, packets between processes of a host |
 //! | [`tcp`] | the TCP driver, over a real connection |
@@ -40,7 +39,6 @@ pub mod lane;
 pub mod link;
 pub mod membership;
 pub mod message;
-pub mod names;
 pub mod registry;
 mod seeds;
 pub mod session;
@@ -59,10 +57,9 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 13] = [
     target("frames", frames::run, seeds::frames),
     target("link", link::run, seeds::link),
-    target("names", names::run, seeds::names),
     target("boot", boot::run, seeds::boot),
     target("headers", headers::run, seeds::headers),
     target("tcp", tcp::run, seeds::tcp),

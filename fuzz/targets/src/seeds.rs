@@ -3,23 +3,17 @@
 use mizzen_proto::boot;
 use mizzen_proto::credit::WINDOW;
 use mizzen_proto::id::{
-    Address, BodyId, Incarnation, MailboxId, OfferId, PingToken, ProcessId, Rank, RequestId,
-    StreamId,
+    BodyId, Incarnation, MailboxId, OfferId, PingToken, ProcessId, Rank, StreamId,
 };
-use mizzen_proto::wire::{Frame, Keep, Name, NameFrame, NameRefusal, VERSION};
+use mizzen_proto::wire::{Frame, VERSION};
 
 const P: ProcessId = ProcessId::new(Rank(0), Incarnation(0));
 const Q: ProcessId = ProcessId::new(Rank(1), Incarnation(2));
-const ADDRESS: Address = Address {
-    process: Q,
-    mailbox: MailboxId(2),
-};
-
 pub(crate) fn frames() -> Vec<Vec<u8>> {
     let (to, stream) = (MailboxId(2), StreamId(3));
     let (offer, body) = (OfferId(4), BodyId(5));
     let token = PingToken(6);
-    let mut all: Vec<_> = [
+    [
         Frame::Hello {
             version: VERSION,
             from: P,
@@ -66,41 +60,6 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     ]
     .iter()
     .map(Frame::to_vec)
-    .collect();
-    all.extend(name_frames());
-    all
-}
-
-fn name_frames() -> Vec<Vec<u8>> {
-    let name = Name::new("sum").expect("a name");
-    let (request, address) = (RequestId(7), ADDRESS);
-    [
-        NameFrame::Bind {
-            request,
-            name,
-            address,
-        },
-        NameFrame::Unbind { name, address },
-        NameFrame::Fetch { request, name },
-        NameFrame::Cancel { request, name },
-        NameFrame::Bound { request },
-        NameFrame::Conflict {
-            request,
-            holder: address,
-        },
-        NameFrame::Refused {
-            request,
-            reason: NameRefusal::NamesFull,
-        },
-        NameFrame::Found {
-            request,
-            address,
-            keep: Keep::UntilForgotten,
-        },
-        NameFrame::Forget { name },
-    ]
-    .into_iter()
-    .map(|frame| Frame::Name(frame).to_vec())
     .collect()
 }
 
@@ -130,19 +89,6 @@ pub(crate) fn link() -> Vec<Vec<u8>> {
         let endless = [5, 0xff, 7, kind | 0x80, 9, 0, 99, 0, 0, 1, 0, 1, 0, 0, 0];
         all.push([&[1][..], &endless, &endless, &endless].concat());
     }
-    all
-}
-
-pub(crate) fn names() -> Vec<Vec<u8>> {
-    let mut all = Vec::new();
-    let mut together = Vec::new();
-    for (number, frame) in name_frames().into_iter().enumerate() {
-        let event = [vec![1], with_len(number as u8, &frame)].concat();
-        together.extend(&event);
-        all.push(event);
-    }
-    together.extend([0, 1]);
-    all.push(together);
     all
 }
 
@@ -189,6 +135,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             hosts,
             bind: bind.clone(),
             networks: networks(),
+            pace: boot::Preset::Default,
             show_paths: true,
             cluster: cluster.clone(),
             authority: authority.clone(),
@@ -333,7 +280,6 @@ pub(crate) fn headers() -> Vec<Vec<u8>> {
     all.push([&[4][..], &7_u64.to_le_bytes()].concat());
     all.push([&[5][..], &7_u64.to_le_bytes()].concat());
     all.push([&[6][..], &4_u32.to_le_bytes(), &4096_u64.to_le_bytes()].concat());
-    all.extend(name_frames().iter().map(|frame| [&[7][..], frame].concat()));
     all.extend([vec![8], vec![9]]);
     all.push([&[10][..], &4_u32.to_le_bytes()].concat());
     all

@@ -91,6 +91,9 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
             received_through: 4,
         }),
         SessionFrame::Refusal(Refusal::Stranger),
+        SessionFrame::Refusal(Refusal::Fenced {
+            received_through: 3,
+        }),
         SessionFrame::Acknowledge(stamp),
         SessionFrame::Taken(stamp, vec![BodyId(7)]),
         SessionFrame::Bye(stamp),

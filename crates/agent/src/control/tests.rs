@@ -1,7 +1,13 @@
 //! What is believed of what other agents say.
 
+mod forgeries;
+
+use mizzen_proto::boot::Preset;
 use mizzen_proto::boot::{OnDeath, Secret};
 use mizzen_proto::membership::{Entry, Epoch, FromRoot, HostEnd, Order, Report, Said};
+
+use mizzen_proto::id::{Incarnation, MailboxId};
+use mizzen_proto::registry::{Asker, Frame, Outcome, Patience, Said as SaidOfNames};
 
 use super::*;
 
@@ -168,4 +174,105 @@ fn only_the_root_pronounces() {
     assert_eq!(control.members().epoch(), epoch, "forged news");
     control.hear(agent(0, 1), down(epoch, over));
     assert!(!control.agent.is_member());
+}
+
+/// The answers that processes are to be told.
+fn answers(control: &mut Control) -> Vec<(ProcessId, Answer)> {
+    control.tick();
+    let commands = core::iter::from_fn(|| control.poll_command());
+    let answers = commands.filter_map(|command| match command {
+        Command::Answer(process, answer) => Some((process, answer)),
+        _ => None,
+    });
+    answers.collect()
+}
+
+#[test]
+fn the_processes_of_one_host_bind_and_fetch_at_their_agent() {
+    let mut control = Control::new(&start(0, 1), None).unwrap();
+    control.tick();
+    let process = |rank| ProcessId::new(Rank(rank), Incarnation(0));
+    (0..2).for_each(|rank| control.handle_started(process(rank), 1));
+    let (mut one, mut two) = (Asker::default(), Asker::default());
+    let fetch = two.read("sum", Patience::Wait).unwrap();
+    control.handle_question(process(1), fetch);
+    assert_eq!(answers(&mut control), [], "it waits");
+    let bind = one.bind("sum", MailboxId(7)).unwrap();
+    control.handle_question(process(0), bind);
+    let told = answers(&mut control);
+    let bound = |answer: &Answer| match answer {
+        Answer::Done { outcome, .. } => matches!(outcome, Outcome::Bound(_)),
+        _ => false,
+    };
+    assert!(
+        told.iter()
+            .any(|(who, answer)| *who == process(0) && bound(answer))
+    );
+    let found = |answer: &Answer| match answer {
+        Answer::Found { bound, .. } => bound.address.process == process(0),
+        _ => false,
+    };
+    assert!(
+        told.iter()
+            .any(|(who, answer)| *who == process(1) && found(answer))
+    );
+    control.handle_ended(process(0), Death::Signal(9));
+    control.tick();
+    let look = two.read("sum", Patience::Look).unwrap();
+    control.handle_question(process(1), look);
+    let told = answers(&mut control);
+    assert!(
+        matches!(told[..], [(_, Answer::Free { .. })]),
+        "the dead have no names: {told:?}"
+    );
+}
+
+#[test]
+fn nobody_speaks_about_names_for_another() {
+    let mut control = root();
+    let to = agent(0, 1);
+    let (view, epoch) = {
+        let placement = control.names.placement().unwrap();
+        (placement.view, placement.epoch)
+    };
+    let name = (0..).map(|number| format!("name {number}"));
+    let mut ours = name.filter(|name| {
+        let placement = control.names.placement().unwrap();
+        placement.holder(name) == Some(to)
+    });
+    let name = ours.next().unwrap();
+    drop(ours);
+    let mut sequence = 0;
+    let mut say = |control: &mut Control, who: AgentId, from, said| {
+        sequence += 1;
+        let frame = Frame {
+            from,
+            to,
+            epoch,
+            view,
+            sequence,
+            said,
+        };
+        let mut bytes = vec![];
+        frame.encode(&mut bytes).unwrap();
+        control.hear(who, Spoken::Names(bytes));
+    };
+    say(&mut control, agent(1, 1), agent(1, 1), SaidOfNames::Ready);
+    // Nor is anybody ready for another.
+    say(&mut control, agent(1, 1), agent(2, 1), SaidOfNames::Ready);
+    assert!(!control.names.is_established());
+    say(&mut control, agent(2, 1), agent(2, 1), SaidOfNames::Ready);
+    assert!(control.names.is_established());
+    let read = || SaidOfNames::Read {
+        name: name.as_str().into(),
+        patience: Patience::Wait,
+        stamp: 1,
+    };
+    say(&mut control, agent(1, 1), agent(2, 1), read());
+    assert_eq!(control.names.sizes().waiting, 0);
+    say(&mut control, agent(1, 2), agent(1, 2), read());
+    assert_eq!(control.names.sizes().waiting, 0, "a life that is not here");
+    control.hear(agent(1, 1), Spoken::Names(vec![0xff; 40]));
+    say(&mut control, agent(2, 1), agent(2, 1), read());
+    assert_eq!(control.names.sizes().waiting, 1);
 }

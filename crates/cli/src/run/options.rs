@@ -118,11 +118,7 @@ impl Run {
 
     /// All durations of that.
     pub(crate) fn pace(&self) -> Pace {
-        match self.pace {
-            Patience::Fast => Pace::FAST,
-            Patience::Default => Pace::DEFAULT,
-            Patience::Patient => Pace::PATIENT,
-        }
+        Pace::of(self.preset())
     }
 
     pub(crate) fn on_death(&self) -> OnDeath {

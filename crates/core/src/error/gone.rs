@@ -26,6 +26,9 @@ pub enum Departure {
     ConnectionLost,
     /// It wrote nonsense into memory or onto the wire, and was cut off.
     Misbehaved,
+    /// It takes nothing of this process any more: it was told that this process is dead. That happens to a host that stood still
+    /// or was cut off for too long; its agent ends its processes.
+    Refused,
 }
 
 impl Gone {
@@ -39,12 +42,12 @@ impl Gone {
         }
     }
 
-    /// It died, as the launcher says.
     /// Whether its host was lost, so that it may exist without being part of the job.
     pub(crate) fn is_host_lost(&self) -> bool {
         self.death == Some(Death::HostLost)
     }
 
+    /// It died, as the agents agreed.
     pub(crate) fn died(process: ProcessId, death: Death) -> Self {
         Self {
             process,
@@ -139,6 +142,9 @@ impl fmt::Display for Gone {
             Departure::Died => return self.fmt_died(f),
             Departure::ConnectionLost => "is lost: the connection to its host broke",
             Departure::Misbehaved => "wrote nonsense and was cut off",
+            Departure::Refused => {
+                "takes nothing of this process any more: it was told that this process is dead"
+            }
         };
         write!(f, "rank {} {how}", self.process)
     }

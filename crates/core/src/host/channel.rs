@@ -7,7 +7,6 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use mizzen_lane::Ring;
-use mizzen_proto::wire::NameFrame;
 use mizzen_shm::{Access, Fault, Segment, Socket, SocketError, View, region_of_view};
 
 use super::packet::{LaneNumber, Packet};
@@ -120,7 +119,7 @@ impl SocketChannel {
 
     /// Sends a packet without ever waiting for the peer: what its socket does not take now, the keeper sends later. The
     /// keeper itself must not wait, or two of them could wait for each other.
-    pub(super) fn send_later(&self, packet: &Packet<'_>) -> Result<(), Disconnected> {
+    pub(super) fn send_later(&self, packet: &Packet) -> Result<(), Disconnected> {
         let mut backlog = lock(&self.backlog);
         if backlog.len() >= MAX_BACKLOG {
             return Err(Disconnected);
@@ -166,7 +165,7 @@ impl SocketChannel {
 
     pub(super) fn send_with(
         &self,
-        packet: &Packet<'_>,
+        packet: &Packet,
         segments: &[&Shared],
     ) -> Result<(), Disconnected> {
         let fds: Vec<BorrowedFd<'_>> = segments
@@ -474,10 +473,6 @@ impl Channel for Arc<SocketChannel> {
 
     fn hide_slab(&self, slab: SlabId) {
         let _ = self.send_later(&Packet::SlabGone { number: slab.0 });
-    }
-
-    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Disconnected> {
-        self.send_later(&Packet::Name(frame))
     }
 
     fn ends_with_its_process(&self) -> bool {

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use mizzen_proto::boot::{
     self, FromProcess, MAX_PACKET as MAX_AGENT_PACKET, MAX_WAITING, ToProcess, Unreachable,
 };
+use mizzen_proto::membership::Epoch;
+use mizzen_proto::registry::{Answer, Question};
 use mizzen_shm::{
     Access, Fault, ProcessError, ProcessStamp, Socket, SocketError, View, region_of_view,
 };
@@ -29,7 +31,7 @@ use crate::link::{Channel as _, Disconnected};
 use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
 use crate::memory::{Place, SlabId};
-use crate::net::Control;
+use crate::names::NobodyKeeps;
 use crate::peers::{MayAsk, Path};
 use crate::process::Process;
 use crate::progress::Progress;
@@ -251,6 +253,14 @@ impl Keeper {
         }
     }
 
+    /// Asks the agent about a name.
+    pub(super) fn ask_name(&self, question: &Question) -> Result<(), NobodyKeeps> {
+        let mut bytes = Vec::new();
+        question.encode(&mut bytes).map_err(|_| NobodyKeeps)?;
+        let asked = self.tell_agent(&FromProcess::Ask { question: bytes });
+        asked.map_err(|_| NobodyKeeps)
+    }
+
     /// Has the launcher say when this process is the last one. It is asked once.
     pub(super) fn ask_last(&self) {
         if !self.has_asked_last.swap(true, Ordering::Relaxed) {
@@ -416,6 +426,7 @@ impl Rounds {
                     AGENT => {
                         if !self.hear_agent(&process) {
                             let _ = epoll::delete(&self.epoll, self.keeper.agent.as_fd());
+                            process.names_gone();
                         }
                     }
                     WAKE => {
@@ -505,7 +516,7 @@ impl Rounds {
             } => {
                 let id = life(rank, incarnation);
                 self.lose(process, id, Departure::Died);
-                process.process_failed(Gone::died(id, how));
+                process.process_failed(id, how);
                 self.keeper.notify();
             }
             // A new life is met when it is first reached, by either side.
@@ -526,8 +537,13 @@ impl Rounds {
                 self.keeper.notify();
             }
             ToProcess::Last => process.note_last(),
-            // Who refuses frames of ended lives will count epochs; nobody does yet.
-            ToProcess::Epoch { .. } | ToProcess::Fenced { .. } => (),
+            // One that makes no sense answers nothing.
+            ToProcess::Answer { answer } => {
+                if let Ok(answer) = Answer::decode(&answer) {
+                    process.handle_answer(answer);
+                }
+            }
+            ToProcess::Fenced { .. } | ToProcess::Epoch { .. } => hear_verdict(process, &packet),
             // Both were taken while joining; there is one of each.
             ToProcess::Boot(_) | ToProcess::Certificate { .. } => (),
         }
@@ -645,6 +661,19 @@ impl Rounds {
     }
 }
 
+/// Takes what the agent says of lives that have ended; other packets say nothing of them, or more than that.
+pub(super) fn hear_verdict(process: &Process, packet: &ToProcess) {
+    match *packet {
+        ToProcess::Fenced {
+            first,
+            last,
+            incarnation,
+        } => process.lives_ended(Rank(first), Rank(last), Incarnation(incarnation)),
+        ToProcess::Epoch { epoch } => process.epoch_told(Epoch(epoch)),
+        _ => (),
+    }
+}
+
 impl PeerEntry {
     /// Says hello, with our half of the memory. `false` if too many descriptors are under way: then later.
     fn say_hello(&mut self, process: &Process, me: ProcessId) -> bool {
@@ -705,7 +734,7 @@ impl PeerEntry {
         &mut self,
         process: &Arc<Process>,
         me: ProcessId,
-        packet: Packet<'_>,
+        packet: Packet,
         mut fds: Vec<OwnedFd>,
     ) -> Result<bool, Disconnected> {
         let Some(link) = &self.link else {
@@ -747,7 +776,6 @@ impl PeerEntry {
             Packet::Shown { number, to, place } => {
                 self.channel.handle_shown(number, to, Place::new(place));
             }
-            Packet::Name(frame) => Control::handle_name(&**process, self.id, frame),
             Packet::Remind => process.pump_all(),
             Packet::Bye => return Ok(false),
         }

@@ -20,18 +20,22 @@ use std::time::Duration;
 
 use mizzen_identity::Credentials;
 use mizzen_proto::boot::{Boot, FromProcess, MAX_PACKET, Progress, ToProcess};
+use mizzen_proto::membership::Pace;
+use mizzen_proto::registry::Question;
 
 use tracing::debug;
 
-use self::keeper::Keeper;
+use self::keeper::{Keeper, hear_verdict};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use self::packet::check as fuzz_packet;
+use crate::desk::Desk;
 use crate::endpoint::Endpoint;
 use crate::error::{Departure, JoinError, ReachError};
 use crate::memory::Memory;
+use crate::names::NobodyKeeps;
 use crate::net::{Control, attach};
 use crate::peers::Path;
-use crate::process::{Neighbours, Process};
+use crate::process::{LEAVE_PATIENCE, Neighbours, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
 use crate::together::link_together;
 
@@ -52,7 +56,7 @@ fn join() -> Result<Arc<Process>, JoinError> {
     crate::log::show_if_asked();
     let Some(agent) = inherit::take_agent()? else {
         let id = ProcessId::new(Rank(0), Incarnation(0));
-        let alone = Box::new(Alone);
+        let alone = Box::new(Alone(Desk::new(1)));
         let process = Process::new(id, 1, "localhost".into(), Memory::Heap, alone)?;
         debug!(parent: &process.span, "is a job of one: no launcher started it");
         return Ok(process);
@@ -80,8 +84,20 @@ fn join() -> Result<Arc<Process>, JoinError> {
         None
     };
     let keeper = Keeper::new(agent, boot.show_paths)?;
-    let neighbours = Box::new(Launched(Arc::clone(&keeper)));
+    let pace = match boot.hosts {
+        1 => Pace::ALONE,
+        _ => Pace::of(boot.pace),
+    };
+    let neighbours = Box::new(Launched::new(&keeper, pace));
     let process = Process::new(id, boot.size, boot.host.clone(), memory, neighbours)?;
+    // Before anybody of another host can connect: nothing of a life that has ended is taken.
+    let is_first =
+        |packet: &ToProcess| matches!(packet, ToProcess::Fenced { .. } | ToProcess::Epoch { .. });
+    let told = early.iter().take_while(|(packet, _)| is_first(packet));
+    let told = told.count();
+    for (packet, _) in early.drain(..told) {
+        hear_verdict(&process, &packet);
+    }
     let locator = match credentials {
         Some(credentials) => join_networks(&process, &boot, &credentials)?,
         None => String::new(),
@@ -117,8 +133,8 @@ fn join_networks(
     Ok(locator)
 }
 
-/// A job of one.
-pub(crate) struct Alone;
+/// A job of one, which keeps its own names.
+pub(crate) struct Alone(pub(crate) Desk);
 
 impl Neighbours for Alone {
     fn reach(
@@ -135,6 +151,14 @@ impl Neighbours for Alone {
         Err(ReachError::NoSuchRank { rank, size })
     }
 
+    fn ask_name(&self, process: &Process, question: Question) -> Result<(), NobodyKeeps> {
+        let answers = self.0.ask(process.id, question);
+        answers
+            .into_iter()
+            .for_each(|(_, answer)| process.handle_answer(answer));
+        Ok(())
+    }
+
     fn leave(&self, _: ProcessId, _: Departure) {}
 
     fn is_launched(&self) -> bool {
@@ -147,7 +171,27 @@ impl Neighbours for Alone {
 }
 
 /// Processes started by the launcher; its agent introduces us.
-struct Launched(Arc<Keeper>);
+struct Launched {
+    keeper: Arc<Keeper>,
+    leave_patience: Duration,
+}
+
+/// How long after the verdict on a silent host may have fallen it is heard here.
+const VERDICT_MARGIN: Duration = Duration::from_secs(10);
+
+impl Launched {
+    /// Agents are so patient with each other: a host that is silent for less comes back, and takes what was sent to it.
+    fn new(keeper: &Arc<Keeper>, pace: Pace) -> Self {
+        let longest = match pace == Pace::ALONE {
+            true => Duration::ZERO,
+            false => pace.verdict() + VERDICT_MARGIN,
+        };
+        Self {
+            keeper: Arc::clone(keeper),
+            leave_patience: longest.max(LEAVE_PATIENCE),
+        }
+    }
+}
 
 impl Neighbours for Launched {
     fn reach(
@@ -159,11 +203,15 @@ impl Neighbours for Launched {
         if first.rank == process.id.rank {
             return Ok(link_together(process, process));
         }
-        self.0.reach(process, first, patience)
+        self.keeper.reach(process, first, patience)
+    }
+
+    fn ask_name(&self, _: &Process, question: Question) -> Result<(), NobodyKeeps> {
+        self.keeper.ask_name(&question)
     }
 
     fn leave(&self, _: ProcessId, how: Departure) {
-        self.0.leave(how);
+        self.keeper.leave(how);
     }
 
     fn is_launched(&self) -> bool {
@@ -174,23 +222,27 @@ impl Neighbours for Launched {
         true
     }
 
+    fn leave_patience(&self) -> Duration {
+        self.leave_patience
+    }
+
     fn others_are_gone(&self, process: &Process) -> bool {
         if process.size == 1 {
             return true;
         }
-        self.0.ask_last();
+        self.keeper.ask_last();
         process.is_last.load(Ordering::Acquire)
     }
 
     fn ask_about(&self, rank: Rank) {
-        self.0.ask_about(rank);
+        self.keeper.ask_about(rank);
     }
 
     fn remark(&self, text: String) {
-        self.0.remark(text);
+        self.keeper.remark(text);
     }
 
     fn tell_progress(&self, progress: Progress) {
-        self.0.tell_progress(progress);
+        self.keeper.tell_progress(progress);
     }
 }

@@ -1,7 +1,5 @@
 //! What two linked processes of a host tell each other over their socket. Descriptors travel beside the packet.
 
-use mizzen_proto::wire::{Frame, NameFrame};
-
 use crate::rank::{MailboxId, ProcessId};
 
 /// The version of this format and of the pair segment's layout: processes of one job come from one build or two that
@@ -16,7 +14,7 @@ pub(super) struct LaneNumber(pub(super) u64);
 
 /// A packet.
 #[derive(Debug, PartialEq)]
-pub(super) enum Packet<'a> {
+pub(super) enum Packet {
     /// The first packet each way, with the pair segment, the watches and the bells.
     Hello(ProcessId),
     /// A sender opened a lane, whose memory comes along.
@@ -46,15 +44,13 @@ pub(super) enum Packet<'a> {
         to: ProcessId,
         place: u32,
     },
-    /// About names.
-    Name(NameFrame<'a>),
     /// Please drain your lane.
     Remind,
     /// I leave the job.
     Bye,
 }
 
-impl<'a> Packet<'a> {
+impl Packet {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(24);
         match self {
@@ -90,10 +86,6 @@ impl<'a> Packet<'a> {
                 out.extend(number.to_le_bytes());
                 out.extend(bytes.to_le_bytes());
             }
-            Self::Name(frame) => {
-                out.push(7);
-                out.extend(Frame::Name(*frame).to_vec());
-            }
             Self::SlabGone { number } => {
                 out.push(10);
                 out.extend(number.to_le_bytes());
@@ -117,7 +109,7 @@ impl<'a> Packet<'a> {
     }
 
     /// The packet in `bytes`, or `None` if they are no packet.
-    pub(super) fn decode(bytes: &'a [u8]) -> Option<Self> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let mut fields = Fields(rest);
         let packet = match kind {
@@ -147,10 +139,6 @@ impl<'a> Packet<'a> {
             6 => Self::Slab {
                 number: fields.half()?,
                 bytes: fields.word()?,
-            },
-            7 => match Frame::decode(fields.rest()).ok()? {
-                Frame::Name(frame) => Self::Name(frame),
-                _ => return None,
             },
             8 => Self::Remind,
             9 => Self::Bye,
@@ -202,21 +190,14 @@ impl<'a> Fields<'a> {
     fn word(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
-
-    fn rest(&mut self) -> &'a [u8] {
-        core::mem::take(&mut self.0)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mizzen_proto::id::RequestId;
-    use mizzen_proto::wire::Name;
 
     #[test]
     fn every_packet_comes_back_and_no_truncation_does() {
-        let name = Name::new("sum").unwrap();
         let lane = LaneNumber(7);
         for packet in [
             Packet::Hello(ProcessId::from_u64(0x2_0000_0003)),
@@ -232,10 +213,6 @@ mod tests {
                 number: 4,
                 bytes: 1 << 22,
             },
-            Packet::Name(NameFrame::Fetch {
-                request: RequestId(1),
-                name,
-            }),
             Packet::SlabGone { number: 4 },
             Packet::Handed,
             Packet::ShowTo {
@@ -253,10 +230,6 @@ mod tests {
             let bytes = packet.encode();
             assert!(bytes.len() <= MAX_PACKET);
             assert_eq!(Packet::decode(&bytes), Some(packet));
-            if let Some(Packet::Name(_)) = Packet::decode(&bytes) {
-                // A name ends where its packet ends: a shorter packet is a shorter name.
-                continue;
-            }
             for end in 0..bytes.len() {
                 assert_eq!(Packet::decode(&bytes[..end]), None, "truncated to {end}");
             }

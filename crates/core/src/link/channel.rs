@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mizzen_lane::{Producer, Shape};
-use mizzen_proto::wire::NameFrame;
 
 use super::fate::Fate;
 use crate::error::PostError;
@@ -42,9 +41,6 @@ pub(crate) trait Channel: Debug + Send + Sync {
 
     /// Whether the peer is a process of its own: when it is dead, nobody reads its memory any more.
     fn ends_with_its_process(&self) -> bool;
-
-    /// Sends a frame about names.
-    fn send_name(&self, frame: NameFrame<'_>) -> Result<(), Disconnected>;
 
     /// The peer does not drain its lane: some thread of it shall.
     fn remind(&self);

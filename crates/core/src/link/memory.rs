@@ -15,7 +15,7 @@ use mizzen_lane::{
 use mizzen_shm::barrier;
 
 use super::behind::{Behind, Route};
-use super::channel::Channel;
+use super::channel::{Channel, Disconnected};
 use super::counts::LinkCounts;
 use super::fate::Fate;
 use super::owners::Owners;
@@ -530,19 +530,38 @@ impl MemoryLink {
         None
     }
 
-    /// Makes sure that the peer knows a slab of ours before it gets a block of it.
+    /// Makes sure that the peer knows a slab of ours before it gets a block of it. An error is returned when the link has ended, not
+    /// before: posts that take another way would still succeed, and whoever was told that the peer is gone must not see that.
     pub(crate) fn show_slab(&self, arena: &Arena, slab: SlabId) -> Result<(), PostError> {
+        self.try_show_slab(arena, slab).map_err(|_| {
+            self.await_end();
+            self.gone_or_died()
+        })
+    }
+
+    /// The same at once, for who looks for another way then.
+    pub(crate) fn try_show_slab(&self, arena: &Arena, slab: SlabId) -> Result<(), Disconnected> {
         if lock(&self.shown).contains(&slab.0) {
             return Ok(());
         }
         let Some(shared) = arena.slab(slab) else {
             return Ok(());
         };
-        self.channel
-            .show_slab(slab, &shared)
-            .map_err(|_| self.gone_or_died())?;
+        self.channel.show_slab(slab, &shared)?;
         lock(&self.shown).insert(slab.0);
         Ok(())
+    }
+
+    /// The peer's end of the channel is closed: waits for the news why, which is under way.
+    fn await_end(&self) {
+        /// Longer than a signal takes through an agent on a busy machine.
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let slabs = lock(&self.slabs);
+        let is_unheard = |_: &mut _| !self.fate.is_ended();
+        // In vain: then it counts as dead for this post.
+        let _ = self
+            .slab_came
+            .wait_timeout_while(slabs, PATIENCE, is_unheard);
     }
 
     /// One of our slabs is gone: the peer need not keep it.
@@ -594,6 +613,8 @@ impl MemoryLink {
     /// Ends the link. The first reason counts.
     pub(crate) fn end(&self, how: Departure) {
         self.fate.end(Gone::new(self.peer, how));
+        // Who has just looked, and is about to wait, has the lock.
+        drop(lock(&self.slabs));
         self.slab_came.notify_all();
     }
 

@@ -8,7 +8,7 @@ use mizzen_identity::Credentials;
 use mizzen_ofi::{OfiDriver, OfiOptions};
 use mizzen_proto::boot::{Carrier, Network};
 use mizzen_proto::session::JobId;
-use mizzen_tcp::{Interface, Records, Security, TcpDriver, TcpOptions, interfaces};
+use mizzen_tcp::{Records, Security, TcpDriver, TcpOptions, interfaces};
 
 use super::engine::Engine;
 use super::id::driver_id;
@@ -61,7 +61,7 @@ impl Listening {
         let here = interfaces().map_err(|error| error.to_string())?;
         let mut offered: Vec<IpAddr> = Vec::new();
         for wanted in &network.interfaces {
-            let matching = here.iter().filter(|one| is_meant(wanted, one));
+            let matching = here.iter().filter(|one| one.is_meant_by(wanted));
             for address in matching.map(|one| one.address) {
                 if !offered.contains(&address) {
                     offered.push(address);
@@ -86,22 +86,6 @@ impl Listening {
         };
         Ok(Self { listen, offered })
     }
-}
-
-/// Whether an interface is the one of that name, or in that subnet.
-fn is_meant(wanted: &str, one: &Interface) -> bool {
-    let Some((address, prefix)) = wanted.split_once('/') else {
-        return one.name == wanted;
-    };
-    let (Ok(address), Ok(prefix)) = (address.parse::<IpAddr>(), prefix.parse::<u8>()) else {
-        return false;
-    };
-    let subnet = Interface {
-        name: String::new(),
-        address,
-        prefix,
-    };
-    subnet.reaches(one.address)
 }
 
 /// The driver of a network, and what a user is told of it.

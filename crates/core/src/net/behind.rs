@@ -12,6 +12,7 @@ use super::bodies::{Lending, Owned};
 use super::cut::Cut;
 use super::link::{NetLink, State};
 use super::waiting::Posted;
+use crate::error::{PostError, Sureness};
 use crate::link::{ALLOWANCE, Backlog, Queued};
 
 impl State {
@@ -88,7 +89,15 @@ impl NetLink {
 
     /// The link is over: nobody waits for anything.
     pub(super) fn drop_behind(state: &mut State) {
-        state.behind.queues.clear();
+        let queues = core::mem::take(&mut state.behind.queues);
+        for mut queue in queues.into_values() {
+            while let Some(queued) = queue.pop() {
+                // Who has a turn is told by itself.
+                if let Queued::Message(_) = queued {
+                    state.untaken.add(1, Sureness::Certain);
+                }
+            }
+        }
         state.take_posters().into_iter().for_each(Waker::wake);
     }
 
@@ -104,9 +113,12 @@ impl NetLink {
                         send(state, to, posted, plan);
                     }
                 }
-                // Nobody will read it. It was posted, and is lost as anything else that nobody reads.
-                Some(Err(_)) => {
+                // Its mailbox is closed: it is lost as anything else that nobody reads. Or its reader leaves.
+                Some(Err(error)) => {
                     queue.pop();
+                    if let PostError::PeerGone(_) = error {
+                        state.untaken.add(1, Sureness::Certain);
+                    }
                 }
             }
         }

@@ -19,6 +19,7 @@ use mizzen_proto::wire::PULL_MAX;
 
 use super::giving::place_pushed;
 use super::outcome::{End, Outcome};
+use super::parts::{front_of, not_empty, slice, take_front};
 use super::pushed::Pushed;
 use super::session::NetSession;
 use crate::rank::ProcessId;
@@ -592,58 +593,6 @@ enum Placed {
     Now,
     Later,
     Never,
-}
-
-/// Nothing is asked for where there is nothing to fill.
-fn not_empty(parts: Vec<PartMut>) -> VecDeque<PartMut> {
-    let parts = parts.into_iter();
-    parts.filter(|part| !part.is_empty()).collect()
-}
-
-/// The first bytes of some parts, at most `most` of them and in at most `max_parts` parts, and how many.
-fn front_of(parts: &VecDeque<PartMut>, most: usize, max_parts: usize) -> (Vec<PartMut>, usize) {
-    let (mut front, mut len) = (Vec::new(), 0);
-    for part in parts {
-        if len == most || front.len() == max_parts {
-            break;
-        }
-        let (first, _) = part.split_at(part.len().min(most - len));
-        len += first.len();
-        front.push(first);
-    }
-    (front, len)
-}
-
-/// Drops the first `len` bytes of some parts.
-fn take_front(parts: &mut VecDeque<PartMut>, mut len: usize) {
-    while let Some(part) = parts.pop_front() {
-        let (first, rest) = part.split_at(part.len().min(len));
-        len -= first.len();
-        if !rest.is_empty() {
-            parts.push_front(rest);
-        }
-        if len == 0 {
-            return;
-        }
-    }
-}
-
-/// `len` bytes of some parts, from `from` on.
-fn slice(parts: &[Part], mut from: usize, mut len: usize) -> Vec<Part> {
-    let mut inside = Vec::new();
-    for part in parts {
-        let (before, rest) = part.split_at(part.len().min(from));
-        from -= before.len();
-        let (now, _) = rest.split_at(rest.len().min(len));
-        len -= now.len();
-        if !now.is_empty() {
-            inside.push(now);
-        }
-        if len == 0 {
-            break;
-        }
-    }
-    inside
 }
 
 /// The bytes of a body, or of a part of one, in one piece.

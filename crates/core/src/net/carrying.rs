@@ -200,6 +200,7 @@ impl NetLink {
                 return Err(match end {
                     End::Left | End::PeerEnded => Departure::Left,
                     End::Verdict => Departure::ConnectionLost,
+                    End::Fenced => Departure::Refused,
                     End::Broken(_) => Departure::Misbehaved,
                 });
             }
@@ -253,19 +254,22 @@ impl NetLink {
         }
     }
 
-    /// The peer has a body, and the driver is done with it: its memory is its owner's again.
-    pub(super) fn end_taken(&self, body: BodyId) {
+    /// The peer has a body, and the driver is done with it: its memory is its owner's again. Whether its message has all gone
+    /// with it.
+    pub(super) fn end_taken(&self, body: BodyId) -> bool {
         let mut state = self.lock();
         let Some(protocol) = &mut state.link else {
-            return;
+            return false;
         };
+        let mut is_last = false;
         if let Ok(offer) = protocol.handle_body_sent(body) {
-            let is_last = protocol.has_ended(offer);
+            is_last = protocol.has_ended(offer);
             let bodies = &mut state.bodies;
             bodies.end_sent(offer, body, Outcome::Done, is_last);
             self.move_on(&mut state);
         }
         drop(state);
         self.changed.notify_all();
+        is_last
     }
 }

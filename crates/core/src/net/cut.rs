@@ -2,7 +2,7 @@
 
 use mizzen_lane::Parts;
 use mizzen_proto::id::{MailboxId, OfferId, StreamId};
-use mizzen_proto::wire::{Frame, HeaderBytes};
+use mizzen_proto::wire::{Frame, HeaderBytes, POST_HEADER};
 
 use super::id::FLAGS;
 use crate::message::Outgoing;
@@ -111,11 +111,25 @@ impl<'a> Cut<'a> {
             .for_each(|piece| frame.extend_from_slice(piece));
     }
 
+    /// The length of [`post_frame`](Self::post_frame).
+    pub(super) fn post_len(&self) -> usize {
+        POST_HEADER + (self.head_len + self.body_len) as usize
+    }
+
     pub(super) fn post_frame(&self, to: MailboxId, stream: StreamId) -> Vec<u8> {
-        let header = post_header(to, stream);
-        let len = header.len() as u64 + self.head_len + self.body_len;
-        let mut frame = Vec::with_capacity(len as usize);
-        frame.extend_from_slice(&header);
+        self.post_frame_in(Vec::new(), to, stream)
+    }
+
+    /// The same in memory that is there.
+    pub(super) fn post_frame_in(
+        &self,
+        mut frame: Vec<u8>,
+        to: MailboxId,
+        stream: StreamId,
+    ) -> Vec<u8> {
+        frame.clear();
+        frame.reserve_exact(self.post_len());
+        frame.extend_from_slice(&post_header(to, stream));
         self.push_head(&mut frame);
         self.each(|piece| frame.extend_from_slice(piece));
         frame

@@ -9,18 +9,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mizzen_driver::{Caps, ConnectError, Driver, Locator};
-use mizzen_lane::Handover;
+use mizzen_lane::{Alarm, Handover};
 use mizzen_proto::link::LinkOptions;
 use mizzen_proto::session::{JobId, Refusal, STAMP, SessionFrame};
 use mizzen_proto::wire::{FRAME_MAX, OFFER_HEADER, POST_HEADER};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::id::driver_id;
-use super::link::{Control, Hub, Limits, NetLink, StalledBody};
+use super::link::{Control, Hub, Limits, NetLink, Run, StalledBody};
 use super::pushed::PATIENCE;
 use super::session::NetSession;
-use super::timers::{Alarm, Timers, now};
-use crate::error::{Departure, Gone, ReachError};
+use super::timers::{Timers, is_due, nap, now};
+use crate::error::{Departure, Gone, ReachError, Untaken};
 use crate::lock::lock;
 use crate::rank::{MailboxId, ProcessId};
 use crate::threads::Ours;
@@ -39,15 +39,15 @@ pub(crate) struct Engine {
     /// Whether bodies stand in the driver, or links are about to end, so that our thread must not sleep for long.
     must_look: AtomicBool,
     pub(super) links: RwLock<BTreeMap<ProcessId, Arc<NetLink>>>,
-    /// How often connecting to a peer came to nothing, and why it did last.
+    /// How often connecting to a peer came to nothing, why it did last, and where it was dialled.
     pub(super) failures: Mutex<BTreeMap<ProcessId, Failures>>,
     /// Sessions that are over, and the last number that was accepted in each: what a peer is told that has not heard of it.
     pub(super) ended: Mutex<BTreeMap<ProcessId, u64>>,
     /// Whether somebody says which processes died; if not, a lost connection is a lost peer.
     pub(super) has_launcher: AtomicBool,
     pub(super) alarm: Alarm,
-    /// Peers that are gone and did not take all, with how many messages.
-    pub(super) untaken: Mutex<Vec<(Gone, u64)>>,
+    /// Peers that are gone and did not take all.
+    pub(super) untaken: Mutex<Vec<(Gone, Untaken)>>,
     /// A link came or went, or a connect failed.
     pub(super) met: Condvar,
     wake: OwnedFd,
@@ -66,8 +66,8 @@ pub(super) struct Port {
 pub(super) struct Later {
     /// Links that end by our own decision.
     pub(super) end: Vec<(Arc<NetLink>, Departure)>,
-    /// Processes that connected and are not welcome, and the end of the session with them if there was one.
-    pub(super) refuse: Vec<(ProcessId, Option<u64>)>,
+    /// Processes that connected and are not welcome, and what they are told, if anything.
+    pub(super) refuse: Vec<(ProcessId, Option<Refusal>)>,
     /// Those who were told so, and until when they may read it.
     refused: Vec<(ProcessId, Instant)>,
     /// Pushed bodies that stand in the driver.
@@ -75,6 +75,8 @@ pub(super) struct Later {
     /// Links whose peers have died, and until when the network may bring what they sent before.
     pub(super) lost: Vec<(Arc<NetLink>, Gone, Instant)>,
     pub(super) timers: Timers,
+    /// The link of the last event.
+    pub(super) hot: Option<Arc<NetLink>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,9 +107,7 @@ const STANDING: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: PATIENCE.as_nanos() as i64,
 };
-/// How long a leaving process waits until its peers have taken what it sent: those that live do at once, when they can be reached.
-const LEAVE_PATIENCE: Duration = Duration::from_secs(30);
-/// The same where nobody says who died.
+/// How long a leaving process waits for peers that take nothing of what it sent, where nobody says who died.
 const LEAVE_ALONE: Duration = Duration::from_secs(2);
 /// How long what a dead process sent before may be on its way.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -204,12 +204,18 @@ impl Engine {
             if let Some(link) = self.link(peer) {
                 return Ok(link);
             }
+            // It may have refused us meanwhile, and meant it.
+            let process = self.process.upgrade();
+            if let Some(gone) = process.and_then(|process| process.gone(peer)) {
+                return Err(ReachError::Gone(gone));
+            }
             let failures = self.failures(peer);
             if failures.count > before {
                 return Err(no_path(failures.cause));
             }
             if Instant::now() >= deadline {
-                self.with_port(|port| port.driver.disconnect(driver_id(peer)));
+                // The attempt goes on. It may have succeeded where the peer sees it, which then waits for us to dial again if we
+                // drop it; whoever comes next finds the link.
                 return Err(no_path("no answer in time".into()));
             }
             let guard = lock(&self.failures);
@@ -217,14 +223,14 @@ impl Engine {
         }
     }
 
-    /// Leaves: what was posted goes out first, as long as peers take it within two seconds. A process that died in
+    /// Leaves: what was posted goes out first, as long as peers take some of it now and then. A process that died in
     /// its program just goes.
     pub(crate) fn leave(&self, process: &dyn Control, how: Departure) {
         let patience = match process.has_launcher() {
-            true => LEAVE_PATIENCE,
+            true => process.leave_patience(),
             false => LEAVE_ALONE,
         };
-        let deadline = Instant::now() + patience;
+        let (mut taken, mut since) = (self.taken(), Instant::now());
         for link in self.all_links() {
             if how == Departure::Left {
                 link.leave();
@@ -233,8 +239,12 @@ impl Engine {
                 self.cut(&link, Departure::ConnectionLost);
             }
         }
-        while !self.all_links().is_empty() && Instant::now() < deadline {
+        while !self.all_links().is_empty() && since.elapsed() < patience {
             self.pump(None);
+            let now_taken = self.taken();
+            if now_taken != taken {
+                (taken, since) = (now_taken, Instant::now());
+            }
             for link in self.all_links() {
                 if let Some(gone) = process.gone(link.peer) {
                     self.cut_as(&link, gone);
@@ -248,6 +258,22 @@ impl Engine {
         for link in self.all_links() {
             self.cut(&link, Departure::ConnectionLost);
         }
+    }
+
+    /// How much of what was sent the peers have taken, in a figure that changes when they take more.
+    fn taken(&self) -> Vec<(ProcessId, u64, usize)> {
+        let links = self.all_links().into_iter();
+        self.with_port(|_| {
+            let taken = links.map(|link| {
+                let session = link.session();
+                (
+                    link.peer,
+                    session.acknowledged(),
+                    session.bodies_under_way(),
+                )
+            });
+            taken.collect()
+        })
     }
 
     /// A process is gone, says who may say so. What it sent before may still be on its way.
@@ -387,7 +413,7 @@ impl Engine {
             self.stop.store(true, Ordering::Release);
         }
         self.do_later(port, process);
-        if self.alarm.is_due() {
+        if is_due(&self.alarm) {
             self.handle_timers(process, &mut port.later);
         }
         self.serve_marked(port, process);
@@ -458,12 +484,11 @@ impl Engine {
         if port.later.refuse.is_empty() && port.later.end.is_empty() {
             return;
         }
-        for (peer, ended) in core::mem::take(&mut port.later.refuse) {
-            match ended {
+        for (peer, refusal) in core::mem::take(&mut port.later.refuse) {
+            match refusal {
                 None => port.driver.disconnect(driver_id(peer)),
-                Some(received_through) => {
-                    let refusal = SessionFrame::Refusal(Refusal::Ended { received_through });
-                    let refusal = refusal.to_vec();
+                Some(refusal) => {
+                    let refusal = SessionFrame::Refusal(refusal).to_vec();
                     let told = port
                         .driver
                         .send_frame(driver_id(peer), &[IoSlice::new(&refusal)]);
@@ -485,7 +510,7 @@ impl Engine {
 
     /// How long our thread may sleep, if not for ever.
     fn nap(&self) -> Option<Timespec> {
-        let nap = self.alarm.sleep()?;
+        let nap = nap(&self.alarm)?;
         Some(Timespec {
             tv_sec: nap.as_secs() as i64,
             tv_nsec: nap.subsec_nanos().into(),
@@ -559,6 +584,21 @@ impl Hub for Engine {
         let process = self.process.upgrade();
         self.handover
             .kick(|port| self.serve_marked(port, process.as_deref()));
+    }
+
+    fn with_session(&self, link: &Arc<NetLink>, control: &dyn Control, run: Run<'_>) {
+        let Some(mut port) = self.handover.try_take() else {
+            return;
+        };
+        let Port { driver, later } = &mut *port;
+        let mut session = link.session();
+        let now = now();
+        run(&mut **driver, &mut session, now);
+        if !session.is_watched(now) {
+            self.arm(later, link, &mut session);
+        }
+        drop(session);
+        self.release(port, Some(control));
     }
 
     fn flush_soon(&self, link: &Arc<NetLink>) {

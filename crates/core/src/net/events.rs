@@ -7,7 +7,8 @@ use std::time::Instant;
 use mizzen_driver::{Event, LossReason, Way};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId};
 use mizzen_proto::link::{Action, Link};
-use mizzen_proto::session::{Greeting, Received};
+use mizzen_proto::membership::Admission;
+use mizzen_proto::session::{Greeting, Received, Refusal};
 use mizzen_proto::wire::Frame;
 
 use super::engine::{Engine, Later};
@@ -49,7 +50,9 @@ impl Engine {
             }
             _ => (),
         }
-        let Some(link) = self.link(peer) else { return };
+        let Some(link) = self.find(later, peer) else {
+            return;
+        };
         match event {
             Event::Frame { bytes, .. } => {
                 if self.handle_bytes(process, later, &link, bytes).is_err() {
@@ -75,6 +78,15 @@ impl Engine {
         }
     }
 
+    /// The link to a peer. It is often that of the event before.
+    fn find(&self, later: &mut Later, peer: ProcessId) -> Option<Arc<NetLink>> {
+        match &later.hot {
+            Some(hot) if hot.peer == peer && !hot.is_ended() => (),
+            _ => later.hot = self.link(peer),
+        }
+        later.hot.clone()
+    }
+
     /// A connection is no more. That ends nothing, unless it is known that the peer is gone, or nobody would ever say so.
     fn handle_lost(
         &self,
@@ -89,7 +101,9 @@ impl Engine {
             self.arm(later, link, &mut session);
             ended
         };
-        ended.into_iter().for_each(|body| link.end_taken(body));
+        for body in ended {
+            link.end_taken(body);
+        }
         let known = process.and_then(|process| process.gone(link.peer));
         let (has_left, is_condemned) = {
             let state = link.lock();
@@ -156,12 +170,12 @@ impl Engine {
         dialled: bool,
     ) {
         let link = self.link(peer);
-        if link.is_none() && !process.is_some_and(|process| process.is_welcome(peer)) {
-            // We leave, or the peer is a life that is over; perhaps it has not heard that our session is, or that we leave.
-            let ended = lock(&self.ended).get(&peer).copied();
-            let leaving = process.is_none().then_some(0);
-            later.refuse.push((peer, ended.or(leaving)));
-            return;
+        if link.is_none() {
+            if let Err(refusal) = self.admit(process, peer) {
+                // Only who was dialled refuses.
+                later.refuse.push((peer, refusal.filter(|_| !dialled)));
+                return;
+            }
         }
         let is_new = link.is_none();
         let link = link.unwrap_or_else(|| self.begin(peer));
@@ -176,6 +190,26 @@ impl Engine {
             process.connected(link);
         }
         self.met.notify_all();
+    }
+
+    /// Whether a process with which there is no link may have one; if not, what it is told.
+    fn admit(&self, process: Option<&dyn Control>, peer: ProcessId) -> Result<(), Option<Refusal>> {
+        let ended = lock(&self.ended).get(&peer).copied();
+        // Perhaps it has not heard that our session is over, or that we leave.
+        let is_over = |received_through| Refusal::Ended { received_through };
+        let Some(process) = process else {
+            return Err(Some(is_over(ended.unwrap_or(0))));
+        };
+        match process.admission(peer) {
+            Some(Admission::Admit) if process.gone(peer).is_none() => Ok(()),
+            Some(Admission::Admit) => Err(ended.map(is_over)),
+            Some(Admission::Ended) => {
+                let received_through = ended.unwrap_or(0);
+                Err(Some(Refusal::Fenced { received_through }))
+            }
+            // It dials again, and by then the end of the life before it was told.
+            Some(Admission::NotYet) | None => Err(None),
+        }
     }
 
     /// A link to a peer that just connected for the first time.
@@ -237,7 +271,7 @@ impl Engine {
         }
         if session.session.has_output() {
             self.mark(link);
-        } else {
+        } else if !session.is_watched(now) {
             self.arm(later, link, &mut session);
         }
         handled
@@ -323,13 +357,6 @@ impl Engine {
                 link.changed.notify_all();
             }
             Action::Returned => link.move_on(&mut state),
-            Action::Name(name) => {
-                drop(state);
-                if let Some(process) = process {
-                    process.handle_name(link.peer, name);
-                }
-                return Ok(());
-            }
             // The session says bye, too, and is over when both have heard it.
             Action::Left => state.has_left = true,
         }

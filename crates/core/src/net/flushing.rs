@@ -6,7 +6,7 @@ use mizzen_proto::id::PingToken;
 
 use super::engine::Engine;
 use super::link::{Hub, NetLink};
-use crate::error::Gone;
+use crate::error::{Gone, Untaken};
 use crate::lock::lock;
 use crate::rank::ProcessId;
 
@@ -64,10 +64,16 @@ impl Engine {
         marks
     }
 
-    /// A link is over, and this many messages were not taken.
-    pub(super) fn note_untaken(&self, gone: Gone, messages: u64) {
-        if messages > 0 {
-            lock(&self.untaken).push((gone, messages));
+    /// What a peer did not take that is gone. Whoever has learnt from a post that it is gone finds it here: links end, and are
+    /// accounted for, under the port.
+    pub(super) fn take_untaken(self: &Arc<Self>) -> Option<(Gone, Untaken)> {
+        self.with_port(|_| lock(&self.untaken).pop())
+    }
+
+    /// A link is over, and this was not taken.
+    pub(super) fn note_untaken(&self, gone: Gone, untaken: Untaken) {
+        if untaken.messages > 0 {
+            lock(&self.untaken).push((gone, untaken));
         }
     }
 }

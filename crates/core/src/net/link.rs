@@ -6,11 +6,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use mizzen_driver::Driver;
 use mizzen_lane::{Mark, Marked};
 use mizzen_proto::id::{BodyId, MailboxId, OfferId, StreamId};
 use mizzen_proto::link::{CONTROL_MAX, Link, LinkOptions};
-use mizzen_proto::names::NAMES_MAX;
-use mizzen_proto::wire::{Frame, NameFrame, is_message};
+use mizzen_proto::membership::Admission;
+use mizzen_proto::time::Time;
+use mizzen_proto::wire::{Frame, is_post};
 
 use super::bodies::{Bodies, Lending};
 use super::session::NetSession;
@@ -19,7 +21,7 @@ use super::waiting::Behind;
 use crate::blocking::block_in_place;
 use crate::counters::{Counted, Rows};
 use crate::delivery::Creditor;
-use crate::error::{Departure, Gone, PostError, ReachError};
+use crate::error::{Departure, Gone, PostError, Sureness, Untaken};
 use crate::link::Fate;
 use crate::links::WithLinks;
 use crate::lock::lock;
@@ -39,6 +41,9 @@ pub(crate) trait Hub: Send + Sync {
     /// Sees to the links that have something for the driver, unless another thread does.
     fn kick(&self);
 
+    /// Lets `run` use the driver and the session of a link, unless another thread has the port.
+    fn with_session(&self, link: &Arc<NetLink>, control: &dyn Control, run: Run<'_>);
+
     /// A link's frames wait for others: whoever looks at the network next sends them, or the engine's thread does, soon.
     fn flush_soon(&self, link: &Arc<NetLink>);
 
@@ -48,6 +53,9 @@ pub(crate) trait Hub: Send + Sync {
     /// The process around the engine, if it is there.
     fn control(&self) -> Option<Arc<dyn Control>>;
 }
+
+/// Something that is done by who has the port.
+pub(crate) type Run<'a> = &'a mut dyn FnMut(&mut dyn Driver, &mut NetSession, Time);
 
 /// What a driver can carry.
 #[derive(Debug)]
@@ -67,8 +75,8 @@ pub(crate) trait Control: WithLinks {
     /// Where messages are delivered.
     fn mailboxes(&self) -> &Mailboxes;
 
-    /// Whether a link with this life of a process may be.
-    fn is_welcome(&self, peer: ProcessId) -> bool;
+    /// What the verdicts say about a life of a process. `None`: the job has no such process.
+    fn admission(&self, peer: ProcessId) -> Option<Admission>;
 
     /// How a life of a process went, if it is gone.
     fn gone(&self, peer: ProcessId) -> Option<Gone>;
@@ -76,14 +84,14 @@ pub(crate) trait Control: WithLinks {
     /// Whether a launcher says which processes died.
     fn has_launcher(&self) -> bool;
 
+    /// How long a process that leaves waits for a peer that takes nothing at all, where a launcher says which processes died.
+    fn leave_patience(&self) -> Duration;
+
     /// A peer cannot be reached: asks whether it has left.
     fn ask_about(&self, peer: ProcessId);
 
     /// There is a link.
     fn connected(&self, link: Arc<NetLink>);
-
-    /// A frame about names came.
-    fn handle_name(&self, from: ProcessId, frame: NameFrame<'_>);
 
     /// A link is over, and with it the process at its other end, which had posted to these mailboxes.
     fn link_ended(&self, gone: Gone, posted_to: Vec<MailboxId>);
@@ -132,7 +140,7 @@ pub(super) struct State {
     /// The protocol has said bye: the session does when all before it is kept.
     pub(super) says_bye: bool,
     /// Messages that the peer did not take, and never will.
-    pub(super) untaken: u64,
+    pub(super) untaken: Untaken,
 }
 
 /// A frame on its way to the session.
@@ -184,13 +192,13 @@ impl Waits {
 /// The deadline has passed.
 pub(super) struct Expired;
 
-/// Frames that wait for the driver before posters wait, too: 16 MiB of the longest. The protocol's own frames and
-/// those about names are not held back, and have a bound of their own: [`UNREAD_MAX`].
+/// Frames that wait for the driver before posters wait, too: 16 MiB of the longest. The protocol's own frames are
+/// not held back, and have a bound of their own: [`UNREAD_MAX`].
 pub(super) const OUTBOX_MAX: usize = 256;
 
 /// Frames that wait for a peer when it is cut off for asking on without reading: as many of the protocol's own as one that
-/// reads can cause (docs/wire.md §8.3), and word of every name that a holder may have.
-pub(super) const UNREAD_MAX: usize = CONTROL_MAX + NAMES_MAX;
+/// reads can cause (docs/wire.md §8.3).
+pub(super) const UNREAD_MAX: usize = CONTROL_MAX;
 
 /// While a thread waits for a peer, others of this host may wait for it: how often it looks at their lanes.
 const LANES_NAP: Duration = Duration::from_millis(1);
@@ -220,7 +228,7 @@ impl NetLink {
                 behind: Behind::default(),
                 is_leaving: false,
                 says_bye: false,
-                untaken: 0,
+                untaken: Untaken::default(),
             }),
             session: Mutex::new(session),
             changed: Condvar::new(),
@@ -235,27 +243,6 @@ impl NetLink {
     /// A number for one more poster of ours. The stream 0 is everyone's.
     pub(crate) fn new_stream(&self) -> StreamId {
         StreamId(self.streams.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// Sends a frame about names.
-    pub(crate) fn send_name(&self, frame: NameFrame<'_>) -> Result<(), ReachError> {
-        {
-            let mut state = self.lock();
-            if state.link.is_none() || state.has_left {
-                return Err(ReachError::Gone(state.gone(self)));
-            }
-            // One that does not read what it was asked before is not asked on.
-            if state.outbox.len() >= UNREAD_MAX {
-                return Err(ReachError::NoPath {
-                    rank: self.peer.rank,
-                    cause: format!("it has left {UNREAD_MAX} frames unread"),
-                });
-            }
-            state.transmit();
-            state.queue(Frame::Name(frame).to_vec());
-        }
-        self.push();
-        Ok(())
     }
 
     /// Whether the peer is gone.
@@ -304,11 +291,17 @@ impl NetLink {
     /// The link is over, and the driver done with all memory lent for it. The mailboxes to tell; `None` if it was over
     /// before.
     pub(super) fn end(&self, gone: Gone) -> Option<(Gone, BTreeSet<MailboxId>)> {
-        let (untaken, sent) = self.session().end();
-        sent.into_iter().for_each(|body| self.end_taken(body));
+        let ended = self.session().end();
+        let sent = ended.sent.into_iter();
+        let sent = sent.filter(|body| self.end_taken(*body)).count();
         let mut state = self.lock();
         state.link.take()?.handle_lost();
-        state.untaken += untaken;
+        state.untaken.messages += ended.untaken.messages;
+        state.untaken.uncertain += ended.untaken.uncertain;
+        state.untaken.add(sent as u64, ended.sent_bodies);
+        // Of a body that is its poster's, that one is told.
+        let kept = state.bodies.kept_offers() as u64;
+        state.untaken.add(kept, Sureness::Certain);
         state.drop_outbox();
         let gone = match gone.how() {
             Departure::ConnectionLost if state.has_left => Gone::new(self.peer, Departure::Left),
@@ -428,15 +421,11 @@ impl State {
 
     /// Puts the protocol's own frames behind those that wait: what is posted next comes after them.
     pub(super) fn transmit(&mut self) {
-        let Some(link) = &mut self.link else { return };
-        while let Some(frame) = link.poll_transmit() {
-            if let Frame::Bye = frame {
-                self.says_bye = true;
-                return;
+        while let Some(frame) = self.link.as_mut().and_then(Link::poll_transmit) {
+            match frame {
+                Frame::Bye => self.says_bye = true,
+                frame => self.queue(frame.to_vec()),
             }
-            let frame = frame.to_vec();
-            let pushes = None;
-            self.outbox.push_back(Queued { frame, pushes });
         }
     }
 
@@ -446,7 +435,13 @@ impl State {
         self.outbox.push_back(Queued { frame, pushes });
     }
 
-    /// The same for the announcement of a body; `body` is its name if it follows without being asked for.
+    /// A frame goes before all others.
+    pub(super) fn queue_first(&mut self, frame: Vec<u8>) {
+        let pushes = None;
+        self.outbox.push_front(Queued { frame, pushes });
+    }
+
+    /// The same as `queue` for the announcement of a body; `body` is its name if it follows without being asked for.
     pub(super) fn queue_offer(
         &mut self,
         frame: Vec<u8>,
@@ -459,11 +454,11 @@ impl State {
         self.bodies.offer(offer, lending);
     }
 
-    /// Nobody takes what waits.
+    /// Nobody takes what waits. Messages with bodies are known by these.
     pub(super) fn drop_outbox(&mut self) {
         let dropped = self.outbox.drain(..);
-        let messages = dropped.filter(|queued| is_message(&queued.frame));
-        self.untaken += messages.count() as u64;
+        let messages = dropped.filter(|queued| is_post(&queued.frame)).count();
+        self.untaken.add(messages as u64, Sureness::Certain);
     }
 }
 

@@ -18,9 +18,11 @@
 //! | `timers` | when a session is looked at although nothing comes |
 //! | `cut` | a message as head and body |
 //! | `post` | posting to a peer |
+//! | `direct` | the same for what is short, when nothing is in its way |
 //! | `waiting` | messages that found no credits |
 //! | `behind` | moving them on |
 //! | `bodies` | memory lent to the driver |
+//! | `parts` | lists of parts of that memory |
 //! | `giving` | giving that memory to the driver |
 //! | `lending` | threads that lend it, and wait |
 //! | `offered` | a message whose body has yet to come, for who unpacks it |
@@ -41,7 +43,7 @@
 //!
 //! The port comes before a session, and that before a state. A thread that posts decides under the state and leaves its frame in the link's
 //! outbox; if the port is free it sends it, and if not, the thread that holds the port does, which looks for such work once
-//! more after it has released the port.
+//! more after it has released the port. A short message does not even come to the outbox, if the port is free and nothing waits.
 
 mod ahead;
 mod attach;
@@ -49,6 +51,7 @@ mod behind;
 mod bodies;
 mod carrying;
 mod cut;
+mod direct;
 mod engine;
 mod events;
 mod flushing;
@@ -59,6 +62,7 @@ mod link;
 mod networks;
 mod offered;
 mod outcome;
+mod parts;
 mod post;
 mod pushed;
 mod session;

@@ -11,7 +11,7 @@ use super::engine::Engine;
 use super::flushing::Mark;
 use super::link::{Control, NetLink};
 use crate::counters::{Counted, Rows};
-use crate::error::{Departure, Gone, ReachError};
+use crate::error::{Departure, Gone, ReachError, Untaken};
 use crate::lock::lock;
 use crate::progress::Then;
 use crate::rank::{MailboxId, ProcessId, Rank};
@@ -191,10 +191,9 @@ impl Networks {
         self.engines().flat_map(Engine::begin_flush).collect()
     }
 
-    /// A peer that is gone and did not take all, with how many messages; each is told once.
-    pub(crate) fn take_untaken(&self) -> Option<(Gone, u64)> {
-        self.engines()
-            .find_map(|engine| lock(&engine.untaken).pop())
+    /// A peer that is gone and did not take all; each is told once.
+    pub(crate) fn take_untaken(&self) -> Option<(Gone, Untaken)> {
+        self.engines().find_map(Engine::take_untaken)
     }
 
     /// A rank has left the job, says who may say so.

@@ -64,6 +64,9 @@ impl NetLink {
             }
             return Ok(());
         }
+        if let Some(posted) = self.post_now(control, hub, (to, stream), cut) {
+            return posted;
+        }
         self.wait_to_pay(control.progress(), (to, stream), cut, until, queue)?;
         self.push();
         Ok(())
@@ -171,7 +174,7 @@ impl NetLink {
     }
 
     /// Pays for a message, if that is possible now. `None`: there are no credits.
-    fn pay(
+    pub(super) fn pay(
         &self,
         state: &mut State,
         to: MailboxId,

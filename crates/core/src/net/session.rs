@@ -10,11 +10,14 @@ use std::time::Duration;
 use mizzen_driver::{Locator, Part, PartMut};
 use mizzen_proto::id::BodyId;
 use mizzen_proto::session::{
-    ConnectionId, Dialling, JobId, KeepRefused, Output, Session, SessionOptions, TooManyBodies,
+    ACKNOWLEDGE_WITHIN, ConnectionId, Dialling, JobId, KeepRefused, Output, Session,
+    SessionOptions, TooManyBodies,
 };
 use mizzen_proto::time::Time;
-use mizzen_proto::wire::is_message;
+use mizzen_proto::wire::{is_message, is_post};
 
+use super::parts::{len_of, slice};
+use crate::error::{Sureness, Untaken};
 use crate::rank::ProcessId;
 
 /// Who has a session with whom, and where the other is dialled, if we know.
@@ -31,6 +34,8 @@ pub(super) struct NetSession {
     kept: VecDeque<Vec<u8>>,
     /// The number of the first of them.
     first: u64,
+    /// The memory of the last that was freed, for the next.
+    spare: Vec<u8>,
     /// Bodies that the peer has not taken.
     sending: BTreeMap<BodyId, Sending>,
     /// Bodies that have a place of ours, and are not all there.
@@ -72,6 +77,16 @@ struct Place {
     from: u64,
 }
 
+/// What is left of a session that is over.
+pub(super) struct Ended {
+    /// Messages of one frame that the peer did not take.
+    pub(super) untaken: Untaken,
+    /// Bodies that the network had all of: their messages were posted, whether or not the peer lived to take them.
+    pub(super) sent: Vec<BodyId>,
+    /// Whether the peer may have taken those.
+    pub(super) sent_bodies: Sureness,
+}
+
 /// How long after a connection was lost the agent is first asked whether the peer has left: a word that was not heard, because
 /// the connection was lost before, is not said again by one that is gone.
 const ASK_FIRST: Duration = Duration::from_millis(100);
@@ -80,6 +95,8 @@ const ASK_LAST: Duration = Duration::from_secs(4);
 
 /// How many kept frames there may be room for while there is none.
 const FEW: usize = 16;
+/// How many bytes of memory for the next frame there may be.
+const SPARE_MAX: usize = 256;
 
 impl NetSession {
     pub(super) fn new(meeting: Meeting) -> Self {
@@ -95,6 +112,7 @@ impl NetSession {
             session: Session::new(options),
             kept: VecDeque::new(),
             first: 1,
+            spare: Vec::new(),
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
             connection: None,
@@ -188,6 +206,11 @@ impl NetSession {
         true
     }
 
+    /// Whether somebody looks at the session before anything can be due of which a frame that came or went now is the cause.
+    pub(super) fn is_watched(&self, now: Time) -> bool {
+        self.armed.is_some_and(|at| at <= now + ACKNOWLEDGE_WITHIN)
+    }
+
     /// When somebody must look, if nothing comes before.
     pub(super) fn next_timeout(&self) -> Option<Time> {
         [self.session.next_timeout(), self.ask_at]
@@ -215,8 +238,23 @@ impl NetSession {
     /// Keeps a frame until it is acknowledged.
     pub(super) fn keep(&mut self, frame: &mut Vec<u8>, now: Time) -> Result<u64, KeepRefused> {
         let number = self.session.keep(frame.len() as u32, now)?;
-        self.kept.push_back(core::mem::take(frame));
+        self.keep_bytes(core::mem::take(frame));
         Ok(number)
+    }
+
+    /// The bytes of the frame that was numbered last.
+    pub(super) fn keep_bytes(&mut self, frame: Vec<u8>) {
+        self.kept.push_back(frame);
+    }
+
+    /// Memory for a frame.
+    pub(super) fn spare(&mut self) -> Vec<u8> {
+        core::mem::take(&mut self.spare)
+    }
+
+    /// Whether a frame would go at once.
+    pub(super) fn is_ready(&self) -> bool {
+        self.is_linked() && self.held.is_none() && self.session.is_ready()
     }
 
     /// A kept frame.
@@ -228,7 +266,10 @@ impl NetSession {
     /// Frames up to `through` need not be kept. Whether others wait for the room.
     pub(super) fn free(&mut self, through: u64) -> bool {
         while self.first <= through {
-            self.kept.pop_front();
+            match self.kept.pop_front() {
+                Some(frame) if frame.capacity() <= SPARE_MAX => self.spare = frame,
+                _ => (),
+            }
             self.first += 1;
         }
         if self.kept.is_empty() && self.kept.capacity() > FEW {
@@ -247,8 +288,7 @@ impl NetSession {
         push: Option<u64>,
         now: Time,
     ) -> Result<(), TooManyBodies> {
-        let len = parts.iter().map(|part| part.len() as u64).sum();
-        self.session.send_body(body, len, push, now)?;
+        self.session.send_body(body, len_of(&parts), push, now)?;
         self.sending.insert(
             body,
             Sending {
@@ -263,14 +303,8 @@ impl NetSession {
 
     /// The parts of a body from a byte on.
     pub(super) fn rest_to_send(&self, body: BodyId, from: u64) -> Option<Vec<Part>> {
-        let mut skip = from as usize;
-        let parts = self.sending.get(&body)?.parts.iter();
-        let rest = parts.map(|part| {
-            let (before, rest) = part.split_at(part.len().min(skip));
-            skip -= before.len();
-            rest
-        });
-        Some(rest.filter(|part| !part.is_empty()).collect())
+        let sending = self.sending.get(&body)?;
+        Some(slice(&sending.parts, from as usize, usize::MAX))
     }
 
     /// The driver reads a body from now on.
@@ -314,8 +348,7 @@ impl NetSession {
         parts: Vec<PartMut>,
         now: Time,
     ) -> Result<(), TooManyBodies> {
-        let len = parts.iter().map(|part| part.len() as u64).sum();
-        self.session.expect_body(body, len, now)?;
+        self.session.expect_body(body, len_of(&parts), now)?;
         self.place(body, parts, false);
         Ok(())
     }
@@ -347,13 +380,7 @@ impl NetSession {
             return None;
         }
         place.from = from;
-        let mut skip = from as usize;
-        let rest = place.parts.iter().map(|part| {
-            let (before, rest) = part.split_at(part.len().min(skip));
-            skip -= before.len();
-            rest
-        });
-        Some(rest.filter(|part| !part.is_empty()).collect())
+        Some(slice(&place.parts, from as usize, usize::MAX))
     }
 
     #[cfg(test)]
@@ -376,9 +403,13 @@ impl NetSession {
     }
 
     /// The last number that the peer has acknowledged.
-    #[cfg(test)]
     pub(super) fn acknowledged(&self) -> u64 {
         self.first - 1
+    }
+
+    /// How many bodies the peer has not taken.
+    pub(super) fn bodies_under_way(&self) -> usize {
+        self.sending.len()
     }
 
     /// How many messages the peer has not acknowledged.
@@ -387,17 +418,29 @@ impl NetSession {
         kept.filter(|frame| is_message(frame)).count() as u64
     }
 
-    /// The session is over, and the driver done with it: returns how many messages the peer has not acknowledged, and the bodies
-    /// that the network had all of. Those were posted, whether or not the peer lived to take them.
-    pub(super) fn end(&mut self) -> (u64, Vec<BodyId>) {
+    /// The session is over, and the driver done with it: what the peer did not take.
+    pub(super) fn end(&mut self) -> Ended {
         self.session.handle_verdict();
         (self.connection, self.attempt, self.held) = (None, None, None);
         let sending = core::mem::take(&mut self.sending).into_iter();
         let sent = sending.filter(|(_, body)| body.was_sent);
         let sent = sent.map(|(body, _)| body).collect();
         self.receiving.clear();
-        let messages = self.messages();
-        self.kept = VecDeque::new();
-        (messages, sent)
+        let account = self.session.account();
+        let mut untaken = Untaken::default();
+        let posts = (self.first..).zip(core::mem::take(&mut self.kept));
+        for (number, _) in posts.filter(|(_, frame)| is_post(frame)) {
+            if account.never_sent.contains(number) {
+                untaken.add(1, Sureness::Certain);
+            } else if account.unacknowledged.contains(number) {
+                untaken.add(1, Sureness::of(account.is_exact));
+            }
+        }
+        let sent_bodies = Sureness::of(account.is_exact);
+        Ended {
+            untaken,
+            sent,
+            sent_bodies,
+        }
     }
 }

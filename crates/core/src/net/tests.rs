@@ -1,5 +1,8 @@
 //! What only an engine's insides can bring about: cut links and nonsense on the wire.
 
+mod account;
+mod fenced;
+
 use std::io::IoSlice;
 use std::sync::{Arc, Barrier, MutexGuard};
 use std::time::{Duration, Instant};
@@ -7,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::engine::{Engine, Port};
 use super::id::driver_id;
 use super::link::Hub;
-use crate::error::{Departure, PostError, RetrieveError, UnpackError};
+use crate::error::{Departure, FlushError, PostError, RetrieveError, UnpackError};
 use crate::peers::Path;
 use crate::progress::Progress;
 use crate::testing::{Deck, local_over_tcp};
@@ -228,12 +231,44 @@ fn a_peer_that_floods_pings_and_never_reads_costs_a_bounded_number_of_frames() {
     });
 }
 
+/// What a peer has not read when it goes is in the account, no more and no less.
 #[test]
-fn a_peer_that_floods_fetches_and_never_reads_costs_a_bounded_number_of_frames() {
-    flood_of(|number| {
-        let name = mizzen_proto::wire::Name::new("inbox 0").unwrap();
-        let request = mizzen_proto::id::RequestId(number);
-        let fetch = mizzen_proto::wire::NameFrame::Fetch { request, name };
-        mizzen_proto::wire::Frame::Name(fetch).to_vec()
-    });
+fn a_flush_says_how_many_messages_a_lost_peer_did_not_take() {
+    let [posted, cut] = [(); 2].map(|()| Barrier::new(2));
+    local_over_tcp(2, |deck| {
+        let inbox = inbox_of(&deck)?;
+        let other = deck.fetch(&format!("inbox {}", 1 - deck.rank().0))?;
+        other.send(&0u8)?;
+        inbox.receive::<u8>()?;
+        deck.process.flush(None)?;
+        let engine = deck.process.networks.get().unwrap().first();
+        if deck.rank() == 0 {
+            // Nobody reads from the socket while the port is taken.
+            let mut port = port_of(engine);
+            posted.wait();
+            cut.wait();
+            port.driver.disconnect(driver_id(link_to(&deck, 1).peer));
+            engine.release(port, Some(&**deck.process));
+            let link = link_to(&deck, 1);
+            engine.cut(&link, Departure::ConnectionLost);
+            return Ok(());
+        }
+        let link = link_to(&deck, 0);
+        posted.wait();
+        for number in 0..10u32 {
+            other.send(&number)?;
+        }
+        cut.wait();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !link.is_ended() && Instant::now() < deadline {
+            deck.process.poll_networks();
+        }
+        let Err(FlushError::PeerGone { gone, messages, .. }) = deck.process.flush(None) else {
+            panic!("rank 0 did not take all")
+        };
+        assert_eq!((gone.rank(), messages), (0.into(), 10));
+        assert_eq!(deck.process.flush(None), Ok(()), "it is told once");
+        Ok(())
+    })
+    .unwrap();
 }

@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Duration;
 
+use mizzen_lane::Alarm;
 use mizzen_proto::time::Time;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -34,69 +34,26 @@ impl Timers {
         self.0.pop().map(|Reverse((_, peer))| peer)
     }
 
-    pub(super) fn next(&self) -> Option<Time> {
-        self.0.peek().map(|Reverse((at, _))| *at)
+    /// When the next is due, for the alarm.
+    pub(super) fn next(&self) -> u64 {
+        self.0.peek().map_or(Alarm::NEVER, |Reverse((at, _))| at.0)
     }
 }
 
-/// How long the engine's thread may sleep, between it and those who have the port.
-///
-/// | field | writer | reader |
-/// | --- | --- | --- |
-/// | `due` | who has the port | who is about to look at timers; our thread |
-/// | `sleeps_until` | our thread | who has the port |
-#[derive(Debug)]
-pub(super) struct Alarm {
-    due: AtomicU64,
-    sleeps_until: AtomicU64,
+/// Whether a timer is due.
+#[inline]
+pub(super) fn is_due(alarm: &Alarm) -> bool {
+    let due = alarm.due();
+    due != Alarm::NEVER && due <= now().0
 }
 
-impl Default for Alarm {
-    fn default() -> Self {
-        Self {
-            due: AtomicU64::new(NEVER),
-            sleeps_until: AtomicU64::new(0),
-        }
-    }
+/// How long the engine's thread may sleep, if not for ever.
+pub(super) fn nap(alarm: &Alarm) -> Option<Duration> {
+    let due = alarm.sleep();
+    let left = due.saturating_sub(now().0);
+    // The clock is a tick late at most: looking before it has moved would be in vain.
+    (due != Alarm::NEVER).then_some(Duration::from_nanos(left) + TICK)
 }
 
-impl Alarm {
-    /// The next timer is due then. `true`: our thread would sleep beyond it.
-    pub(super) fn set(&self, due: Option<Time>) -> bool {
-        let due = due.map_or(NEVER, |due| due.0);
-        self.due.store(due, Ordering::Release);
-        // Pairs with the fence in `sleep`: our thread sees when it is due, or we see how long it sleeps.
-        fence(Ordering::SeqCst);
-        due < self.sleeps_until.load(Ordering::Relaxed)
-    }
-
-    /// Whether a timer is due.
-    #[inline]
-    pub(super) fn is_due(&self) -> bool {
-        let due = self.due.load(Ordering::Relaxed);
-        due != NEVER && due <= now().0
-    }
-
-    /// Our thread: how long it may sleep, if not for ever.
-    pub(super) fn sleep(&self) -> Option<Duration> {
-        loop {
-            let due = self.due.load(Ordering::Acquire);
-            self.sleeps_until.store(due, Ordering::Relaxed);
-            fence(Ordering::SeqCst);
-            if self.due.load(Ordering::Relaxed) == due {
-                let left = due.saturating_sub(now().0);
-                // The clock is a tick late at most: looking before it has moved would be in vain.
-                return (due != NEVER).then_some(Duration::from_nanos(left) + TICK);
-            }
-        }
-    }
-
-    /// Our thread: it is awake.
-    pub(super) fn wake(&self) {
-        self.sleeps_until.store(0, Ordering::Relaxed);
-    }
-}
-
-const NEVER: u64 = u64::MAX;
 /// The longest time between two ticks of a kernel.
 const TICK: Duration = Duration::from_millis(4);

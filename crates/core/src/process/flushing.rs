@@ -55,14 +55,19 @@ impl Process {
     fn tell_first_untaken(&self) -> Result<(), FlushError> {
         match self.networks.get().and_then(Networks::take_untaken) {
             None => Ok(()),
-            Some((gone, messages)) => Err(FlushError::PeerGone { gone, messages }),
+            Some((gone, untaken)) => Err(FlushError::PeerGone {
+                gone,
+                messages: untaken.messages,
+                uncertain: untaken.uncertain,
+            }),
         }
     }
 
     /// Has the user told what nobody took, when the process leaves. Of who left, only [`flush_until`](Self::flush_until) tells.
     pub(super) fn tell_untaken(&self) {
-        while let Some((gone, messages)) = self.networks.get().and_then(Networks::take_untaken) {
-            let text = format!("posted {} that nobody took: {gone}", Messages(messages));
+        while let Some((gone, untaken)) = self.networks.get().and_then(Networks::take_untaken) {
+            let (messages, perhaps) = (Messages(untaken.messages), untaken.perhaps());
+            let text = format!("posted {messages} that nobody took{perhaps}: {gone}");
             if gone.is_failure() {
                 warn!(parent: &self.span, "{text}");
                 self.neighbours.remark(text);

@@ -8,6 +8,7 @@ use mizzen_lane::{Region, Ring, SharedProducer};
 use super::Process;
 use crate::bells::BELL_BYTES;
 use crate::delivery::Core;
+use crate::desk::Desk;
 use crate::error::Departure;
 use crate::host::Alone;
 use crate::link::{MemoryLink, Parts, SHARED_LANE, WINDOW};
@@ -30,7 +31,7 @@ impl Hostile {
     /// `call` is called whenever the process makes room for a peer that says it waits for some.
     fn new(call: impl Fn(u32) + Send + Sync + 'static) -> Self {
         let id = |rank| ProcessId::new(Rank(rank), Incarnation(0));
-        let (memory, nobody) = (Memory::Heap, Box::new(Alone));
+        let (memory, nobody) = (Memory::Heap, Box::new(Alone(Desk::new(2))));
         let process = Process::new(id(0), 2, "local".into(), memory, nobody).unwrap();
         let (lane, inbound) = Ring::heap(SHARED_LANE).shared_ends_calling(call);
         let parts = Parts {

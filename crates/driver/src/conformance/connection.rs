@@ -12,6 +12,8 @@ pub fn a_connect_is_reported_once_at_both_ends<H: Harness>(harness: H) {
     fleet.settle();
     assert_eq!(fleet.seen(0), [Seen::Connected(fleet.id(1))]);
     assert_eq!(fleet.seen(1), [Seen::Connected(fleet.id(0))]);
+    let dialled = [0, 1].map(|at| fleet.has_dialled(at));
+    assert_eq!(dialled, [Some(true), Some(false)]);
 }
 
 /// Contract 2.
@@ -47,6 +49,7 @@ pub fn simultaneous_connects_make_one_link<H: Harness>(harness: H) {
     fleet.settle();
     assert_eq!(fleet.seen(0), [Seen::Connected(fleet.id(1))]);
     assert_eq!(fleet.seen(1), [Seen::Connected(fleet.id(0))]);
+    assert_ne!(fleet.has_dialled(0), fleet.has_dialled(1), "one of them");
 }
 
 /// Contract 3: from whichever end is polled first.

@@ -44,6 +44,10 @@ struct End<D> {
     id: PeerId,
     driver: Option<D>,
     seen: Vec<Seen>,
+    /// What it said of its links, in order: whether it dialled.
+    dialled: Vec<bool>,
+    /// What it said of bodies that it did not receive: how many bytes are in place.
+    in_place: BTreeMap<BodyId, usize>,
 }
 
 impl<H: Harness> Fleet<H> {
@@ -81,6 +85,8 @@ impl<H: Harness> Fleet<H> {
             id,
             driver,
             seen: Vec::new(),
+            dialled: Vec::new(),
+            in_place: BTreeMap::new(),
         });
     }
 
@@ -158,6 +164,16 @@ impl<H: Harness> Fleet<H> {
             .iter()
             .filter(|&other| other == seen)
             .count()
+    }
+
+    /// Whether one end said of its first link that it dialled.
+    pub(super) fn has_dialled(&self, at: usize) -> Option<bool> {
+        self.ends[at].dialled.first().copied()
+    }
+
+    /// How many bytes of a body that failed one end said to be in place.
+    pub(super) fn in_place(&self, at: usize, body: BodyId) -> Option<usize> {
+        self.ends[at].in_place.get(&body).copied()
     }
 
     /// The frames that arrived at one end from another, in order.
@@ -255,11 +271,26 @@ impl<H: Harness> Fleet<H> {
     /// Polls one driver.
     pub(super) fn poll(&mut self, at: usize, budget: usize) -> usize {
         let mut events = Vec::new();
-        let driver = self.ends[at]
-            .driver
-            .as_mut()
-            .expect("a driver that was not retired");
-        let reported = driver.poll(budget, &mut |event| events.push(Seen::from(event)));
+        let End {
+            driver,
+            dialled: links,
+            in_place: cut,
+            ..
+        } = &mut self.ends[at];
+        let driver = driver.as_mut().expect("a driver that was not retired");
+        let reported = driver.poll(budget, &mut |event| {
+            match event {
+                Event::Connected { dialled, .. } => links.push(dialled),
+                Event::BodyFailed {
+                    way: Way::Receiving,
+                    body,
+                    in_place,
+                    ..
+                } => drop(cut.insert(body, in_place)),
+                _ => {}
+            }
+            events.push(Seen::from(event));
+        });
         let reported = reported.expect("a network that works");
         assert_eq!(
             reported,

@@ -132,6 +132,11 @@ impl<H: Harness> Fleet<H> {
             "looked at {body} too early; {}",
             self.note
         );
+        self.place_of(at, from, body)
+    }
+
+    /// The place of a body that arrived or failed, which the contract has freed. Checks that nothing next to it was written.
+    pub(super) fn place_of(&self, at: usize, from: usize, body: BodyId) -> Vec<u8> {
         self.assert_guards(at, from, body);
         let parts = self.received[&(at, from, body)].iter();
         parts

@@ -23,6 +23,31 @@ pub fn a_cut_is_reported_once_at_both_ends<H: Harness>(harness: H) {
     );
 }
 
+/// Contract 18: a body that is cut may go on from where it was.
+pub fn a_body_that_is_cut_is_in_place_as_far_as_is_said<H: Harness>(harness: H) {
+    let mut fleet = Fleet::linked(harness, 2);
+    let (body, len) = (BodyId(1), 16 << 20);
+    let bytes = pattern(7, len);
+    for round in 1..6 {
+        fleet
+            .expect(1, 0, body, &[len / 3, len - len / 3])
+            .expect("a place");
+        fleet.give(0, 1, body, vec![bytes.clone()]).expect("a body");
+        for _ in 0..round * round {
+            fleet.pump();
+        }
+        fleet.cut(0, 1);
+        fleet.await_loss(0, 1);
+        fleet.settle();
+        if let Some(in_place) = fleet.in_place(1, body) {
+            assert!(in_place <= len, "{in_place} bytes of {len}");
+            assert!(fleet.place_of(1, 0, body)[..in_place] == bytes[..in_place]);
+        }
+        (0..2).for_each(|at| drop(fleet.take(at)));
+        fleet.link(0, 1);
+    }
+}
+
 /// Contract 18: each body once, then the link, then nothing.
 pub fn bodies_in_flight_fail_before_the_loss<H: Harness>(harness: H) {
     let mut fleet = Fleet::linked(harness, 2);

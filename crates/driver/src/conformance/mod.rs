@@ -195,6 +195,7 @@ macro_rules! conformance {
             }
             loss {
                 a_cut_is_reported_once_at_both_ends,
+                a_body_that_is_cut_is_in_place_as_far_as_is_said,
                 bodies_in_flight_fail_before_the_loss,
                 nothing_follows_a_loss,
                 frames_before_a_cut_arrive_without_gaps,

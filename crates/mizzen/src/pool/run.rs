@@ -22,7 +22,8 @@ use crate::deck::Deck;
 use crate::rpc::{CallError, Client};
 use mizzen_core::service::{deadline_in, decode, lock, panic_message};
 use mizzen_core::{
-    ArenaError, Error, Incarnation, Mailbox, PostError, ProcessId, Rank, RetrieveError,
+    ArenaError, Error, Gone, Incarnation, Mailbox, PostError, ProcessId, Rank, ReachError,
+    RetrieveError,
 };
 
 /// How much work a process takes over at once. Long beside the time that it takes to get it, also from a busy process that must
@@ -292,6 +293,17 @@ enum Other {
     Gone,
 }
 
+impl Other {
+    /// What is to be done about one that is gone.
+    fn without(gone: Gone) -> Self {
+        if gone.is_failure() {
+            Self::Lost(Instant::now() + ASK_AGAIN)
+        } else {
+            Self::Gone
+        }
+    }
+}
+
 /// The calling thread.
 struct Caller<'a, T, R, F> {
     bench: &'a Bench<'a, T, R, F>,
@@ -389,15 +401,9 @@ where
                     let rerun = self.bench.board.lose(gone);
                     debug!(%gone, items = rerun, "a rank is gone; what it had is run again");
                     self.clients.remove(&gone.rank());
-                    let now = Instant::now();
-                    for (rank, other) in &mut self.others {
-                        if *rank == gone.rank() {
-                            *other = if gone.is_failure() {
-                                Other::Lost(now + ASK_AGAIN)
-                            } else {
-                                Other::Gone
-                            };
-                        }
+                    let others = self.others.iter_mut();
+                    for (_, other) in others.filter(|(rank, _)| *rank == gone.rank()) {
+                        *other = Other::without(gone);
                     }
                 }
                 Ok(Some(_)) => (),
@@ -432,7 +438,7 @@ where
                 continue;
             }
             match self.ask(rank, portion) {
-                Some(Answer::Items { items, owner }) => {
+                Ok(Some(Answer::Items { items, owner })) => {
                     self.others[index].1 = Other::Open;
                     if items.is_empty() {
                         continue;
@@ -447,14 +453,16 @@ where
                     self.pause = FIRST_PAUSE;
                     return true;
                 }
-                Some(Answer::Finished) => {
+                Ok(Some(Answer::Finished)) => {
                     self.others[index].1 = Other::Finished;
                     board.forget(rank);
                 }
+                Err(gone) => self.others[index].1 = Other::without(gone),
                 _ => {
                     let again = Instant::now() + ASK_AGAIN;
                     self.others[index].1 = match other {
                         Other::Lost(_) => Other::Lost(again),
+                        Other::NotYet(_) => self.look_for(rank, again),
                         _ => Other::NotYet(again),
                     };
                 }
@@ -464,21 +472,36 @@ where
         false
     }
 
-    fn ask(&mut self, rank: Rank, want: usize) -> Option<Answer> {
+    /// A rank was asked in vain before. Perhaps it has left, and we never met: then nobody has told us.
+    fn look_for(&self, rank: Rank, again: Instant) -> Other {
+        match self.bench.deck.process.reach_within(rank, PATIENCE) {
+            Err(ReachError::Gone(gone)) => Other::without(gone),
+            _ => Other::NotYet(again),
+        }
+    }
+
+    /// What a rank says that is asked for items, if it says anything.
+    fn ask(&mut self, rank: Rank, want: usize) -> Result<Option<Answer>, Gone> {
         let deck = self.bench.deck;
         let mut client = match self.clients.remove(&rank) {
             Some(client) => client,
-            None => deck.client_at(rank, SERVICE).ok()?,
+            None => match deck.client_at(rank, SERVICE) {
+                Ok(client) => client,
+                Err(_) => return Ok(None),
+            },
         };
         client.set_timeout(PATIENCE);
         let ask = Ask::items(self.bench.map, want, deck.process.id());
         match client.call(&ask) {
             Ok(answer) => {
                 self.clients.insert(rank, client);
-                Some(answer)
+                Ok(Some(answer))
             }
-            // It does not serve yet, or any more. Of its loss we hear elsewhere.
-            Err(_) => None,
+            Err(error) => match error.service() {
+                Some(CallError::PeerGone { gone, .. }) => Err(*gone),
+                // It does not serve yet, or any more.
+                _ => Ok(None),
+            },
         }
     }
 }

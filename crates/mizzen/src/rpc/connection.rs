@@ -514,7 +514,6 @@ impl Connection {
             cause: FetchError::Unbound {
                 name,
                 waited,
-                keeper: None,
                 near: Vec::new(),
             },
         }

@@ -3,7 +3,7 @@
 //! A service is bound under its name and its rank, so that it can be called there. The first one of a name is also bound under
 //! the name alone: clients that do not care who serves it wait for that.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mizzen_core::service::Address;
 use mizzen_core::{BindError, Endpoint, FetchError, Gone, Rank, ReachError};
@@ -45,7 +45,7 @@ pub(super) fn of_rank(
     rank: Rank,
     patience: Duration,
 ) -> Result<Address, FetchError> {
-    let waits = |_| format!("for rank {rank} to serve {name:?}");
+    let waits = || format!("for rank {rank} to serve {name:?}");
     let found = process.fetch_saying(&at(name, rank), Some(patience), &waits);
     found.map_err(|error| named(name, error))
 }
@@ -57,13 +57,17 @@ pub(super) fn of_rank_unless_gone(
     rank: Rank,
     patience: Duration,
 ) -> Result<Result<Address, FetchError>, Gone> {
-    let soon = of_rank(process, name, rank, SHORT_ANSWER.min(patience));
-    if soon.is_ok() || patience <= SHORT_ANSWER {
+    let begun = Instant::now();
+    let soon = of_rank(process, name, rank, SOON.min(patience));
+    if soon.is_ok() || patience <= SOON {
         return Ok(soon);
     }
-    match process.reach(rank) {
+    match process.reach_within(rank, patience) {
         Err(ReachError::Gone(gone)) => Err(gone),
-        _ => Ok(of_rank(process, name, rank, patience)),
+        _ => {
+            let left = patience.saturating_sub(begun.elapsed());
+            Ok(of_rank(process, name, rank, left))
+        }
     }
 }
 
@@ -71,8 +75,7 @@ pub(super) fn of_rank_unless_gone(
 fn named(service: &str, mut error: FetchError) -> FetchError {
     if let FetchError::Unbound { name, .. }
     | FetchError::Invalid { name, .. }
-    | FetchError::Refused { name, .. }
-    | FetchError::HolderGone { name, .. } = &mut error
+    | FetchError::Refused { name, .. } = &mut error
     {
         service.clone_into(name);
     }
@@ -95,16 +98,16 @@ pub(super) fn of_any(
     }
     let others = (1..process.size()).map(|step| Rank((mine.0 + step) % process.size()));
     for rank in others {
-        if let Ok(address) = of_rank(process, name, rank, SHORT_ANSWER.min(patience)) {
+        if let Ok(address) = of_rank(process, name, rank, Duration::ZERO) {
             return Ok(address);
         }
     }
-    let waits = |_| format!("for somebody to serve {name:?}");
+    let waits = || format!("for somebody to serve {name:?}");
     let found = process.fetch_saying(&anywhere(name), Some(patience), &waits);
     found.map_err(|error| named(name, error))
 }
 
+/// Who is about to serve does so by then; whoever has more patience first looks whether the rank is gone.
+const SOON: Duration = Duration::from_millis(20);
 /// Most who are called are there by then.
 const SHORT_WAIT: Duration = Duration::from_millis(200);
-/// The keeper of a name has answered by then, if there is an answer.
-const SHORT_ANSWER: Duration = Duration::from_millis(20);

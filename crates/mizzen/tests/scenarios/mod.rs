@@ -11,6 +11,7 @@
 pub(crate) mod addresses;
 pub(crate) mod departures;
 pub(crate) mod finish;
+pub(crate) mod flushing;
 pub(crate) mod handing_on;
 pub(crate) mod lent;
 pub(crate) mod long;
@@ -343,9 +344,11 @@ macro_rules! scenarios {
             names {
                 a_name_of_one_mailbox_is_taken_for_another_of_the_same_process,
                 a_name_of_a_dropped_or_unbound_mailbox_can_be_bound_again,
-                a_misspelt_name_is_answered_with_names_like_it_that_are_known_here,
+                a_misspelt_name_is_answered_with_names_like_it,
+                a_name_goes_with_its_mailbox_and_another_may_have_it,
+                a_fetch_without_patience_finds_what_is_bound,
                 fetch_waits_for_bind_and_tells_when_nobody_does,
-                a_name_is_bound_and_found_while_its_keeper_leaves,
+                names_are_bound_and_found_while_a_rank_leaves,
             }
             types {
                 plain_data_is_not_received_as_a_serde_value_nor_the_reverse,
@@ -364,6 +367,10 @@ macro_rules! scenarios {
                 a_rank_that_dies_fails_those_who_post_to_it_and_those_who_wait_for_it,
                 what_was_posted_just_before_leaving_arrives,
                 a_peer_that_left_is_named_with_how_it_went,
+            }
+            flushing {
+                what_was_flushed_outlives_its_sender,
+                a_flush_waits_for_a_reader_and_no_longer_than_it_may,
             }
             rpc {
                 a_call_to_a_rank_that_has_left_says_so_at_once,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::Job;
+use super::{Job, meet};
 
 use mizzen::{Deck, PoolError};
 
@@ -132,6 +132,8 @@ pub(crate) fn a_map_is_ended_when_enough_is_known(job: &Job<'_>) {
 
 pub(crate) fn a_process_may_come_late_and_leave_early(job: &Job<'_>) {
     job.run(3, |deck| {
+        // Processes of a slow network may be there at very different times.
+        meet(&deck, "start")?;
         if deck.rank() == 1 {
             std::thread::sleep(Duration::from_millis(100));
         }

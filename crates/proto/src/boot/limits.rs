@@ -36,6 +36,12 @@ pub const MAX_ERROR: usize = 16 * 1024;
 /// The longest text about a wait, in bytes: a sentence, with the name of what is waited for.
 pub const MAX_WAITING: usize = 512;
 
+/// The longest question about names: one name, and some more.
+pub const MAX_QUESTION: usize = 512;
+
+/// The longest answer to a question about names: three that are like the one that was asked for.
+pub const MAX_ANSWER: usize = 1024;
+
 /// The longest name of a map that is shown, in bytes: more would not leave room for the bar.
 pub const MAX_MAP_NAME: usize = 64;
 

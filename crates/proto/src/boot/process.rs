@@ -3,8 +3,9 @@
 use super::codec::{Reader, Writer, check_hosts};
 use super::network::{Network, flag};
 use super::{
-    Death, DecodeError, MAX_CERTIFICATE, MAX_CLUSTER, MAX_HOST, MAX_LOCATOR, MAX_PACKET,
-    MAX_PROCESSES, MAX_REQUEST, MAX_WAITING, Progress, TooLarge, Unreachable,
+    Death, DecodeError, MAX_ANSWER, MAX_CERTIFICATE, MAX_CLUSTER, MAX_HOST, MAX_LOCATOR,
+    MAX_PACKET, MAX_PROCESSES, MAX_QUESTION, MAX_REQUEST, MAX_WAITING, Preset, Progress, TooLarge,
+    Unreachable,
 };
 
 /// From the agent to a process of its host.
@@ -76,6 +77,11 @@ pub enum ToProcess {
     },
     /// The answer to [`AskLast`](FromProcess::AskLast): all other processes have ended, and none will be started again.
     Last,
+    /// The answer to [`Ask`](FromProcess::Ask): an [`Answer`](crate::registry::Answer).
+    Answer {
+        /// Its bytes.
+        answer: Vec<u8>,
+    },
     /// The answer to [`Certify`](FromProcess::Certify). Others of these packets may come before it.
     Certificate {
         /// Says, signed by the job's authority, that the key is this process's, in this life.
@@ -156,6 +162,10 @@ impl ToProcess {
                 w.u32(*first);
                 w.life(*last, *incarnation)
             }
+            Self::Answer { answer } => {
+                w.u8(11);
+                w.bytes(answer, MAX_ANSWER)
+            }
         })
     }
 
@@ -201,6 +211,9 @@ impl ToProcess {
                 last: r.u32()?,
                 incarnation: r.u32()?,
             }),
+            11 => Ok(Self::Answer {
+                answer: r.bytes(MAX_ANSWER)?,
+            }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -238,6 +251,11 @@ pub enum FromProcess {
     Progress(Progress),
     /// Tell me when I am the last process of the job. Answered by `Last` when it is so, which may be never.
     AskLast,
+    /// About names: a [`Question`](crate::registry::Question). Whose it is says the socket.
+    Ask {
+        /// Its bytes.
+        question: Vec<u8>,
+    },
     /// Certify my key. Once in a life, and only in a job of several hosts: the agent closes the socket otherwise.
     Certify {
         /// The public key, and the proof that I have the private one. It names nobody: the agent knows who asks.
@@ -286,6 +304,10 @@ impl FromProcess {
                 w.u8(8);
                 progress.encode(w)
             }
+            Self::Ask { question } => {
+                w.u8(9);
+                w.bytes(question, MAX_QUESTION)
+            }
         })
     }
 
@@ -312,6 +334,9 @@ impl FromProcess {
             }),
             7 => Ok(Self::AskLast),
             8 => Ok(Self::Progress(Progress::decode(r)?)),
+            9 => Ok(Self::Ask {
+                question: r.bytes(MAX_QUESTION)?,
+            }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -336,6 +361,8 @@ pub struct Boot {
     pub bind: String,
     /// The networks to attach to, in order of preference.
     pub networks: Vec<Network>,
+    /// How patient agents are with each other: for so long a process must count on one that it cannot reach.
+    pub pace: Preset,
     /// Whether to tell over which paths others are reached.
     pub show_paths: bool,
     /// The name of the cluster.
@@ -354,6 +381,7 @@ impl Boot {
         w.u32(self.hosts);
         w.text(&self.bind, MAX_HOST)?;
         Network::encode_all(&self.networks, w)?;
+        self.pace.encode(w);
         w.u8(u8::from(self.show_paths));
         w.text(&self.cluster, MAX_CLUSTER)?;
         w.bytes(&self.authority, MAX_CERTIFICATE)
@@ -369,6 +397,7 @@ impl Boot {
             hosts: r.u32()?,
             bind: r.text(MAX_HOST)?,
             networks: Network::decode_all(r)?,
+            pace: Preset::decode(r)?,
             show_paths: flag(r)?,
             cluster: r.text(MAX_CLUSTER)?,
             authority: r.bytes(MAX_CERTIFICATE)?,

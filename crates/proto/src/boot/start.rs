@@ -148,14 +148,29 @@ impl Start {
     }
 }
 
+impl Preset {
+    pub(super) fn encode(self, w: &mut Writer<'_>) {
+        w.u8(match self {
+            Self::Fast => 1,
+            Self::Default => 2,
+            Self::Patient => 3,
+        });
+    }
+
+    pub(super) fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match r.u8()? {
+            1 => Ok(Self::Fast),
+            2 => Ok(Self::Default),
+            3 => Ok(Self::Patient),
+            kind => Err(DecodeError::Kind(kind)),
+        }
+    }
+}
+
 impl Part {
     fn encode(&self, w: &mut Writer<'_>) -> Result<(), TooLarge> {
         w.u32(self.number);
-        w.u8(match self.pace {
-            Preset::Fast => 1,
-            Preset::Default => 2,
-            Preset::Patient => 3,
-        });
+        self.pace.encode(w);
         w.u32(self.max_restarts);
         w.count(self.placed.len())?;
         self.placed.iter().for_each(|count| w.u32(*count));
@@ -165,12 +180,7 @@ impl Part {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
             number: r.u32()?,
-            pace: match r.u8()? {
-                1 => Preset::Fast,
-                2 => Preset::Default,
-                3 => Preset::Patient,
-                kind => return Err(DecodeError::Kind(kind)),
-            },
+            pace: Preset::decode(r)?,
             max_restarts: r.u32()?,
             placed: r.list(Reader::u32)?,
         })

@@ -3,7 +3,7 @@
 use super::OFFERS_MAX;
 use crate::credit::Credits;
 use crate::id::{BodyId, MailboxId, OfferId, PingToken, StreamId};
-use crate::wire::{BODY_MAX, NameFrame};
+use crate::wire::BODY_MAX;
 
 /// How a message is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,8 +125,6 @@ pub enum Action<'a> {
         /// What was sent there and never taken out of it (docs/wire.md §6.6).
         unread: Credits,
     },
-    /// For the directory, the cache, or whoever asked.
-    Name(NameFrame<'a>),
     /// The answer to [`Link::ping`](super::Link::ping).
     Pong {
         /// As in the ping.

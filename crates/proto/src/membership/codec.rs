@@ -1,9 +1,12 @@
 //! Bytes of the frames.
 
 mod log;
-mod values;
+pub(crate) mod values;
 
-use super::{Between, Epoch, FromAgent, FromRoot, MAX_LOCATOR, News, Order, Report, Said, Spoken};
+use super::{
+    Between, Epoch, FromAgent, FromRoot, MAX_LOCATOR, MAX_NAMES_FRAME, News, Order, Report, Said,
+    Spoken,
+};
 use crate::boot::codec::{Reader, Writer, frame};
 use crate::boot::{DecodeError, MAX_FRAME, TooLarge};
 use log::{members, news, put_members, put_news};
@@ -69,6 +72,10 @@ impl Spoken {
                 w.u8(3);
                 put_between(w, across)
             }
+            Self::Names(frame) => {
+                w.u8(4);
+                w.bytes(frame, MAX_NAMES_FRAME)
+            }
         })
     }
 
@@ -82,6 +89,7 @@ impl Spoken {
             1 => Ok(Self::Up(from_agent(r, true)?)),
             2 => Ok(Self::Down(from_root(r, true)?)),
             3 => Ok(Self::Across(between(r)?)),
+            4 => Ok(Self::Names(r.bytes(MAX_NAMES_FRAME)?)),
             kind => Err(DecodeError::Kind(kind)),
         })
     }

@@ -56,7 +56,7 @@ impl Fence {
         };
         for (rank, state) in members.exceptions() {
             match state.standing {
-                Standing::Ended(how) => fence.end(ProcessId::new(rank, state.life), how),
+                Standing::Ended(how) => fence.handle_ended(ProcessId::new(rank, state.life), how),
                 // Only who died was started again.
                 Standing::Running | Standing::Left => {
                     if let Some(before) = state.life.0.checked_sub(1) {
@@ -74,22 +74,55 @@ impl Fence {
     ///
     /// [`Gap`], and nothing has changed.
     pub fn handle_notice(&mut self, notice: &Notice) -> Result<bool, Gap> {
-        if notice.epoch <= self.epoch {
+        if !self.handle_epoch(notice.epoch)? {
             return Ok(false);
         }
-        if self.epoch.next() != Some(notice.epoch) {
-            return Err(Gap {
-                known: self.epoch,
-                got: notice.epoch,
-            });
-        }
-        self.epoch = notice.epoch;
         for change in &notice.changes {
             if let Change::Ended { process, how } = change {
-                self.end(*process, *how);
+                self.handle_ended(*process, *how);
             }
         }
         Ok(true)
+    }
+
+    /// Lives up to this one of neighbouring ranks have ended: what is known before the first epoch is told.
+    pub fn handle_fenced(&mut self, first: Rank, last: Rank, life: Incarnation) {
+        for rank in first.0..=last.0 {
+            self.insert(Rank(rank), life);
+        }
+    }
+
+    /// This was all that had happened before: the first epoch that is told. The next follows it.
+    pub fn begin(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
+    }
+
+    /// All ends of an epoch were told. Returns whether it is a new one.
+    ///
+    /// # Errors
+    ///
+    /// [`Gap`], and nothing has changed.
+    pub fn handle_epoch(&mut self, epoch: Epoch) -> Result<bool, Gap> {
+        if epoch <= self.epoch {
+            return Ok(false);
+        }
+        if self.epoch.next() != Some(epoch) {
+            return Err(Gap {
+                known: self.epoch,
+                got: epoch,
+            });
+        }
+        self.epoch = epoch;
+        Ok(true)
+    }
+
+    /// A life ended.
+    pub fn handle_ended(&mut self, process: ProcessId, how: Death) {
+        if how != Death::Exit(0) {
+            self.insert(process.rank, process.incarnation);
+        } else if let Some(before) = process.incarnation.0.checked_sub(1) {
+            self.insert(process.rank, Incarnation(before));
+        }
     }
 
     /// What to do with a frame of `process`.
@@ -127,14 +160,6 @@ impl Fence {
     fn ended(&self, rank: Rank) -> Option<Incarnation> {
         let (_, run) = self.ended.range(..=rank).next_back()?;
         (rank <= run.last).then_some(run.life)
-    }
-
-    fn end(&mut self, process: ProcessId, how: Death) {
-        if how != Death::Exit(0) {
-            self.insert(process.rank, process.incarnation);
-        } else if let Some(before) = process.incarnation.0.checked_sub(1) {
-            self.insert(process.rank, Incarnation(before));
-        }
     }
 
     /// Remembers that `life` and those before it have ended.
@@ -236,15 +261,31 @@ mod tests {
     #[test]
     fn who_ended_well_may_still_be_heard() {
         let mut fence = Fence::default();
-        fence.end(process(1, 0), Death::Exit(0));
+        fence.handle_ended(process(1, 0), Death::Exit(0));
         assert_eq!(fence.admission(process(1, 0)), Admission::Admit);
+    }
+
+    #[test]
+    fn what_a_process_is_told_when_it_starts_is_what_the_fence_was() {
+        let mut fence = Fence::default();
+        for rank in [1, 2, 3, 7] {
+            fence.handle_ended(process(rank, rank / 3), Death::HostLost);
+        }
+        fence.begin(Epoch(9));
+        let mut told = Fence::default();
+        for (first, last, life) in fence.runs() {
+            told.handle_fenced(first, last, life);
+        }
+        told.begin(fence.epoch());
+        assert_eq!(told, fence);
+        assert_eq!(told.handle_epoch(Epoch(10)), Ok(true));
     }
 
     #[test]
     fn a_lost_block_of_ranks_is_one_entry() {
         let mut fence = Fence::default();
         for rank in (0..5000).step_by(2).chain((1..5000).step_by(2)) {
-            fence.end(process(rank, 0), Death::HostLost);
+            fence.handle_ended(process(rank, 0), Death::HostLost);
         }
         assert_eq!(fence.entries(), 1);
     }

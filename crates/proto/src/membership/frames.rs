@@ -10,7 +10,7 @@ use crate::boot::Death;
 use crate::id::ProcessId;
 
 /// Changes whenever anything in the frames changes its meaning.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// From an agent to the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,6 +146,8 @@ pub enum Spoken {
     Down(FromRoot),
     /// To an agent as such.
     Across(Between),
+    /// About names: the bytes of a [`Frame`](crate::registry::Frame).
+    Names(Vec<u8>),
 }
 
 /// From an agent to another.

@@ -34,3 +34,6 @@ pub const PROBERS: usize = 2;
 
 /// The most hosts for which an agent passes frames on at a time.
 pub const MAX_RELAYED: usize = 64;
+
+/// The longest frame about names: a handover of the longest ones.
+pub const MAX_NAMES_FRAME: usize = 20 * 1024;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::boot::Preset;
+
 /// All durations of the membership, which depend on each other: take a preset.
 ///
 /// What must hold between them is checked when this crate is compiled.
@@ -73,6 +75,16 @@ impl Pace {
         batch_quiet: Duration::ZERO,
         batch_most: Duration::ZERO,
     };
+
+    /// That of a preset.
+    #[must_use]
+    pub const fn of(preset: Preset) -> Self {
+        match preset {
+            Preset::Fast => Self::FAST,
+            Preset::Default => Self::DEFAULT,
+            Preset::Patient => Self::PATIENT,
+        }
+    }
 
     /// Silence after which a host is pronounced lost: its agent has ended its processes by then.
     #[must_use]

@@ -6,10 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Answer, MAX_OPEN, Outcome, Patience, Question, Refusal};
-use crate::NameFault;
+use super::{Answer, MAX_OPEN, Name, NameFault, Outcome, Patience, Question, Refusal};
 use crate::id::{MailboxId, RequestId};
-use crate::wire::Name;
 
 /// The open questions of a process.
 #[derive(Debug, Default)]
@@ -39,6 +37,13 @@ enum Kind {
     Change,
     Fetch,
     Look,
+    Near,
+}
+
+impl Kind {
+    fn is_read(self) -> bool {
+        matches!(self, Self::Fetch | Self::Look)
+    }
 }
 
 impl Asker {
@@ -85,9 +90,18 @@ impl Asker {
         })
     }
 
+    /// Asks which names are like this one.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub fn near(&mut self, name: &str) -> Result<Question, AskError> {
+        let (request, name) = self.open(name, Kind::Near)?;
+        Ok(Question::Near { request, name })
+    }
+
     /// A read is not wanted any more. Says what to tell the agent, unless it was answered.
     pub fn cancel(&mut self, request: RequestId) -> Option<Question> {
-        if *self.open.get(&request)? == Kind::Change {
+        if !self.open.get(&request)?.is_read() {
             return None;
         }
         self.open.remove(&request);
@@ -111,11 +125,12 @@ impl Asker {
         let fits = match answer {
             Answer::Done { outcome, .. } => match outcome {
                 Outcome::Refused(Refusal::QuestionsFull) => true,
-                Outcome::Refused(Refusal::WaitingFull) => kind != Kind::Change,
+                Outcome::Refused(Refusal::WaitingFull) => kind.is_read(),
                 _ => kind == Kind::Change,
             },
-            Answer::Found { .. } => kind != Kind::Change,
+            Answer::Found { .. } => kind.is_read(),
             Answer::Free { .. } => kind == Kind::Look,
+            Answer::Near { .. } => kind == Kind::Near,
         };
         if !fits {
             return Err(Misfit);

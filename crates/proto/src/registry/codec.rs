@@ -2,46 +2,45 @@
 
 mod values;
 
+use std::sync::Arc;
+
 use super::{
-    Answer, Frame, MAX_HANDED, Outcome, Patience, Question, Record, Refusal, Said, View, Wish,
+    Answer, Frame, MAX_HANDED, MAX_NEAR, NAME_MAX, Outcome, Patience, Question, Record, Refusal,
+    Said, View, Wish,
 };
-use crate::boot::codec::{Reader, Writer, frame};
+use crate::boot::codec::{Reader, Writer};
 use crate::boot::{DecodeError, MAX_PACKET, TooLarge};
 use crate::id::{MailboxId, RequestId};
-use crate::membership::Epoch;
-use crate::wire::NAME_MAX;
-use values::{
-    address, agent, bound, flag, name, number, put_address, put_agent, put_bound, put_name,
-    put_number,
-};
+use crate::membership::codec::values::{agent, put_agent};
+use crate::membership::{Epoch, MAX_NAMES_FRAME};
+use values::{address, bound, flag, name, number, put_address, put_bound, put_name, put_number};
 
-/// The longest frame between agents: a handover of the longest names.
-const MAX_FRAME: usize = MAX_HANDED * (NAME_MAX + 40) + 64;
+/// A handover of the longest names is the longest frame.
+const _: () = assert!(MAX_HANDED * (NAME_MAX + 40) + 64 <= MAX_NAMES_FRAME);
 
 impl Frame {
-    /// Appends the frame, with its header, to `out`: [`split_frame`](crate::boot::split_frame) finds it.
+    /// Appends it to `out`, without a header: [`Spoken`](crate::membership::Spoken) takes it along.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`], and `out` is as it was.
+    /// [`TooLarge`], and `out` is to be thrown away.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
-        frame(out, |w| {
-            put_agent(w, self.from);
-            put_agent(w, self.to);
-            w.u64(self.epoch.0);
-            w.u64(self.view.0);
-            w.u64(self.sequence);
-            put_said(w, &self.said)
-        })
+        let w = &mut Writer { out };
+        put_agent(w, self.from);
+        put_agent(w, self.to);
+        w.u64(self.epoch.0);
+        w.u64(self.view.0);
+        w.u64(self.sequence);
+        put_said(w, &self.said)
     }
 
-    /// Reads the content of a frame.
+    /// Reads what [`encode`](Self::encode) wrote.
     ///
     /// # Errors
     ///
     /// See [`DecodeError`].
     pub fn decode(content: &[u8]) -> Result<Self, DecodeError> {
-        Reader::whole(content, MAX_FRAME, |r| {
+        Reader::whole(content, MAX_NAMES_FRAME, |r| {
             Ok(Self {
                 from: agent(r)?,
                 to: agent(r)?,
@@ -81,7 +80,11 @@ impl Question {
 
 impl Answer {
     /// Appends the packet to `out`.
-    pub fn encode(&self, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`], and `out` is to be thrown away.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
         let w = &mut Writer { out };
         match self {
             Self::Done { request, outcome } => {
@@ -98,7 +101,19 @@ impl Answer {
                 w.u8(3);
                 w.u64(request.0);
             }
+            Self::Near { request, names } => {
+                w.u8(4);
+                w.u64(request.0);
+                if names.len() > MAX_NEAR {
+                    return Err(TooLarge);
+                }
+                w.count(names.len())?;
+                for name in names {
+                    put_name(w, name)?;
+                }
+            }
         }
+        Ok(())
     }
 
     /// Reads a packet.
@@ -120,6 +135,10 @@ impl Answer {
                     bound: bound(r)?,
                 },
                 3 => Self::Free { request },
+                4 => Self::Near {
+                    request,
+                    names: near(r)?,
+                },
                 kind => return Err(DecodeError::Kind(kind)),
             })
         })
@@ -158,6 +177,11 @@ fn put_question(w: &mut Writer<'_>, question: &Question) -> Result<(), TooLarge>
             put_patience(w, *patience);
             put_name(w, name)
         }
+        Question::Near { request, name } => {
+            w.u8(5);
+            w.u64(request.0);
+            put_name(w, name)
+        }
         Question::Cancel { request } => {
             w.u8(4);
             w.u64(request.0);
@@ -186,6 +210,10 @@ fn question(r: &mut Reader<'_>) -> Result<Question, DecodeError> {
             name: name(r)?,
         },
         4 => Question::Cancel { request },
+        5 => Question::Near {
+            request,
+            name: name(r)?,
+        },
         kind => return Err(DecodeError::Kind(kind)),
     })
 }
@@ -361,6 +389,14 @@ fn said(r: &mut Reader<'_>) -> Result<Said, DecodeError> {
         },
         kind => return Err(DecodeError::Kind(kind)),
     })
+}
+
+fn near(r: &mut Reader<'_>) -> Result<Vec<Arc<str>>, DecodeError> {
+    let names = r.list(name)?;
+    if names.len() > MAX_NEAR {
+        return Err(DecodeError::Limit);
+    }
+    Ok(names)
 }
 
 fn records(r: &mut Reader<'_>) -> Result<Vec<Record>, DecodeError> {

@@ -248,6 +248,13 @@ pub enum Question {
         /// Whether to wait until somebody binds it.
         patience: Patience,
     },
+    /// Which names are like this one, which nobody has bound? It may be misspelt.
+    Near {
+        /// Repeated in the answer.
+        request: RequestId,
+        /// The name.
+        name: Arc<str>,
+    },
     /// The read is no longer of interest; it may have been answered.
     Cancel {
         /// Which read.
@@ -256,7 +263,7 @@ pub enum Question {
 }
 
 /// From an agent to its process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// What became of a bind or an unbind.
     Done {
@@ -277,6 +284,13 @@ pub enum Answer {
         /// Of the question.
         request: RequestId,
     },
+    /// Names that are like the one that was asked about, the nearest first: of those that this agent keeps.
+    Near {
+        /// Of the question.
+        request: RequestId,
+        /// At most [`MAX_NEAR`](super::MAX_NEAR).
+        names: Vec<Arc<str>>,
+    },
 }
 
 impl Question {
@@ -287,6 +301,7 @@ impl Question {
             Self::Bind { request, .. }
             | Self::Unbind { request, .. }
             | Self::Read { request, .. }
+            | Self::Near { request, .. }
             | Self::Cancel { request } => *request,
         }
     }
@@ -297,9 +312,10 @@ impl Answer {
     #[must_use]
     pub fn request(&self) -> RequestId {
         match self {
-            Self::Done { request, .. } | Self::Found { request, .. } | Self::Free { request } => {
-                *request
-            }
+            Self::Done { request, .. }
+            | Self::Found { request, .. }
+            | Self::Free { request }
+            | Self::Near { request, .. } => *request,
         }
     }
 }

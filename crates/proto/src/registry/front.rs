@@ -100,7 +100,7 @@ impl Front {
             }
             Question::Bind { name, mailbox, .. } => (name, Wish::Bind, mailbox),
             Question::Unbind { name, mailbox, .. } => (name, Wish::Unbind, mailbox),
-            Question::Cancel { .. } => return,
+            Question::Cancel { .. } | Question::Near { .. } => return,
         };
         open.wishes += 1;
         self.questions += 1;

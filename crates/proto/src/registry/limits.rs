@@ -38,6 +38,9 @@ pub const MAX_CACHED: usize = 4096;
 /// The most names in one frame of a handover: with the longest names some 20 KiB.
 pub const MAX_HANDED: usize = 64;
 
+/// The most names that are suggested in place of one that nobody has bound.
+pub const MAX_NEAR: usize = 3;
+
 /// How long an asking agent may use an answer again. Longer spares more asks, and makes a holder wait longer for who cannot be told.
 pub(super) fn lease(pace: &Pace) -> Duration {
     pace.beat
@@ -50,10 +53,17 @@ pub(super) fn lease_at_holder(pace: &Pace) -> Duration {
 
 /// How long nothing is said again that was not answered; then twice as long, and so on.
 pub(super) fn first_gap(pace: &Pace) -> Duration {
-    pace.beat / 16
+    (pace.beat / 16).min(FIRST_GAP)
 }
+
+/// What comes a moment before its receiver knows of the same hosts is not heard: when a job starts, that is usual, and names are what it
+/// waits for.
+const FIRST_GAP: Duration = Duration::from_millis(5);
 
 /// The longest time between two times of saying the same.
 pub(super) fn last_gap(pace: &Pace) -> Duration {
-    pace.suspect
+    pace.suspect.min(LAST_GAP)
 }
+
+/// However patient a job is, a network that is back is not waited for longer than this.
+const LAST_GAP: Duration = Duration::from_secs(1);

@@ -6,9 +6,10 @@ use super::front::Front;
 use super::handover::{Before, Handover};
 use super::holder::Holder;
 use super::keeping::Kept;
+use super::near::near;
 use super::outbox::{Action, Outbox, Seen, Timer};
 use super::view::Placement;
-use super::{Bound, Frame, Question, Record, Said};
+use super::{Answer, Bound, Frame, Question, Record, Said};
 use crate::id::ProcessId;
 use crate::membership::{AgentId, Pace};
 use crate::time::Time;
@@ -24,6 +25,9 @@ pub struct Registry {
     /// The latest frame of each agent.
     heard: BTreeMap<AgentId, u64>,
 }
+
+/// Names that are compared with one that may be misspelt: to say so must not take long.
+const LOOKED_AT: usize = 16_384;
 
 /// How large the tables of a registry are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,6 +73,10 @@ impl Registry {
     /// A process of this host asks. The caller knows who it is by its socket.
     pub fn handle_question(&mut self, process: ProcessId, question: Question, seen: Seen<'_>) {
         self.catch_up(seen);
+        if let Question::Near { request, name } = question {
+            let names = near(&name, self.names().take(LOOKED_AT));
+            return self.out.answer(process, Answer::Near { request, names });
+        }
         self.front
             .handle_question(process, question, &mut self.out, seen);
         self.hear_myself(seen);

@@ -1,5 +1,6 @@
 mod bed;
 mod codec;
 mod handing_over;
+mod lies;
 mod placement;
 mod rules;

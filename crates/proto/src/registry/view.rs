@@ -1,9 +1,9 @@
 //! Which agents keep which names: a function of the hosts that are here.
 
 use crate::membership::{AgentId, Epoch, HostStanding, Members};
-use crate::names::{fnv1a, mix};
 
 use super::COPIES;
+use super::name::{fnv1a, mix};
 
 /// Which hosts are here, as a number that grows whenever one comes or goes.
 ///

@@ -1,4 +1,4 @@
-//! The frames of the peer: accepted once and in order, and acknowledged (docs/wire-4.md §22).
+//! The frames of the peer: accepted once and in order, and acknowledged (docs/wire-sessions.md §22).
 
 use super::error::SessionError;
 use super::limits::ACKNOWLEDGE_WITHIN;

@@ -1,4 +1,4 @@
-//! The bodies under way in both directions, and how far they are (docs/wire-4.md §23).
+//! The bodies under way in both directions, and how far they are (docs/wire-sessions.md §23).
 //!
 //! ```text
 //!   sender:    send ─▶ waits ──poll──▶ given ──taken, not named by a greeting──▶ (ended)

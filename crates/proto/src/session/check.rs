@@ -1,4 +1,4 @@
-//! Whether a greeting is from the other end of a session (docs/wire-4.md §21.3).
+//! Whether a greeting is from the other end of a session (docs/wire-sessions.md §21.3).
 
 use super::error::SessionError;
 use super::frame::{Greeting, Turn};

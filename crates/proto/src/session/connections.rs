@@ -1,4 +1,4 @@
-//! Which connection carries a session, and when the next is tried (docs/wire-4.md §21 and §25).
+//! Which connection carries a session, and when the next is tried (docs/wire-sessions.md §21 and §25).
 //!
 //! ```text
 //!   none ──poll_dial──▶ attempt ──dialled──▶ asked ──answer──▶ open

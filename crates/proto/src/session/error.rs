@@ -2,7 +2,7 @@
 
 use crate::id::{BodyId, ProcessId};
 
-/// A rule of `docs/wire-4.md` that the peer broke.
+/// A rule of `docs/wire-sessions.md` that the peer broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// Bytes that are no frame at this place.

@@ -1,4 +1,4 @@
-//! What a session puts on the wire: greetings, refusals, stamps (docs/wire-4.md §21 to §24).
+//! What a session puts on the wire: greetings, refusals, stamps (docs/wire-sessions.md §21 to §24).
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -10,7 +10,7 @@ use crate::credit::Credits;
 use crate::id::{BodyId, ProcessId};
 
 /// The version that has sessions.
-pub const SESSION_VERSION: u16 = 4;
+pub const SESSION_VERSION: u16 = crate::wire::VERSION;
 
 /// The bytes of a [`Stamp`].
 pub const STAMP: usize = size_of::<StampLayout>();
@@ -38,7 +38,7 @@ pub struct Expected {
     pub in_place: u64,
 }
 
-/// The first frame of each end on a connection: who, and how far it has come (docs/wire-4.md §21).
+/// The first frame of each end on a connection: who, and how far it has come (docs/wire-sessions.md §21).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
     /// The order of bytes in the sender's memory.
@@ -80,9 +80,14 @@ pub enum Refusal {
     },
     /// There is no such session here.
     Stranger,
+    /// The life of who dials has ended, this process was told: nothing of it is taken any more.
+    Fenced {
+        /// The last number that was accepted before; it is final.
+        received_through: u64,
+    },
 }
 
-/// What comes before each frame (docs/wire-4.md §22.1).
+/// What comes before each frame (docs/wire-sessions.md §22.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// The number of the frame; 0 for one that does not count.
@@ -234,6 +239,7 @@ impl Refusal {
             (1, (newest, 0)) => Ok(Self::Superseded { newest }),
             (2, (0, received_through)) => Ok(Self::Ended { received_through }),
             (3, (0, 0)) => Ok(Self::Stranger),
+            (4, (0, received_through)) => Ok(Self::Fenced { received_through }),
             _ => Err(malformed),
         }
     }
@@ -243,6 +249,7 @@ impl Refusal {
             Self::Superseded { newest } => (1, newest, 0),
             Self::Ended { received_through } => (2, 0, received_through),
             Self::Stranger => (3, 0, 0),
+            Self::Fenced { received_through } => (4, 0, received_through),
         };
         let layout = RefusalLayout {
             kind: REFUSAL,

@@ -1,4 +1,4 @@
-//! The frames of this end: numbered, kept until they are acknowledged, sent again (docs/wire-4.md §22).
+//! The frames of this end: numbered, kept until they are acknowledged, sent again (docs/wire-sessions.md §22).
 //!
 //! ```text
 //!   first …… acknowledged │ …… given …… │ …… sent …… │ …… last │ next
@@ -85,7 +85,8 @@ impl Kept {
             });
         }
         let count = through - self.acknowledged;
-        for charge in self.charges.drain(..count as usize) {
+        for _ in 0..count {
+            let charge = self.charges.pop_front().unwrap_or_default();
             self.charged -= u64::from(charge);
         }
         self.acknowledged = through;

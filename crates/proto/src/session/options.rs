@@ -80,7 +80,7 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// The limits of `docs/wire-4.md`, in a job of one cluster.
+    /// The limits of `docs/wire-sessions.md`, in a job of one cluster.
     pub const fn new(local: ProcessId, peer: ProcessId, job: JobId, seed: u64) -> Self {
         Self {
             local,

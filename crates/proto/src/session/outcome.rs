@@ -122,6 +122,9 @@ pub enum End {
     /// The peer says that it is over.
     #[error("the peer ended it")]
     PeerEnded,
+    /// The peer was told that this life is over.
+    #[error("the peer was told that this process is dead")]
+    Fenced,
     /// The peer broke a rule.
     #[error("{0}")]
     Broken(SessionError),
@@ -178,7 +181,7 @@ impl Numbers {
     }
 }
 
-/// What the peer has not taken (docs/wire-4.md §24.4).
+/// What the peer has not taken (docs/wire-sessions.md §24.4).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// Frames that were given to a connection and not acknowledged.

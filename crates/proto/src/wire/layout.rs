@@ -56,7 +56,7 @@ pub(super) struct Pull {
     pub(super) from: U64,
 }
 
-/// A kind without a field: bye and forget.
+/// A kind without a field: bye.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct Bare {
@@ -64,7 +64,7 @@ pub(super) struct Bare {
     pub(super) zero: [u8; 7],
 }
 
-/// A kind with one word: decline, retract, gone, ping, pong, fetch, cancel, bound.
+/// A kind with one word: decline, retract, gone, returned, ping, pong.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct OneWord {
@@ -73,33 +73,11 @@ pub(super) struct OneWord {
     pub(super) word: U64,
 }
 
-/// A kind with two words: accept and unbind.
+/// A kind with two words: accept.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct TwoWords {
     pub(super) kind: u8,
     pub(super) zero: [u8; 7],
     pub(super) words: [U64; 2],
-}
-
-/// A kind with a request and an address, and a selector: bind, conflict, found.
-#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct Addressed {
-    pub(super) kind: u8,
-    pub(super) selector: u8,
-    pub(super) zero: [u8; 6],
-    pub(super) request: U64,
-    pub(super) process: U64,
-    pub(super) mailbox: U64,
-}
-
-/// A kind with a request and a selector: refused.
-#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub(super) struct Selected {
-    pub(super) kind: u8,
-    pub(super) selector: u8,
-    pub(super) zero: [u8; 6],
-    pub(super) request: U64,
 }

@@ -20,6 +20,3 @@ pub const PUSH_MAX: u64 = 2 << 20;
 /// What one end may have pushed that the other has not taken, 4 MiB (docs/wire.md §5.9). It bounds the memory
 /// that a receiver needs for bodies nobody reads.
 pub const PUSH_WINDOW: u64 = 4 << 20;
-
-/// The longest name, in bytes of UTF-8 (docs/wire.md §7.1).
-pub const NAME_MAX: usize = 255;

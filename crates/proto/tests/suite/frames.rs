@@ -1,62 +1,23 @@
 //! Frames as bytes: docs/wire.md §1 to §3, §8.2, §9 and §10.
 
+use mizzen_proto::ProtocolError;
 use mizzen_proto::credit::{Credits, WINDOW};
-use mizzen_proto::id::{
-    Address, BodyId, MailboxId, OfferId, PingToken, ProcessId, RequestId, StreamId,
-};
+use mizzen_proto::id::{BodyId, MailboxId, OfferId, PingToken, ProcessId, StreamId};
 use mizzen_proto::link::{CONTROL_MAX, OFFERS_MAX, PULLS_MAX};
-use mizzen_proto::names::{KEEPERS_MAX, NAMES_MAX, WAITERS_MAX};
 use mizzen_proto::wire::{
-    BODY_MAX, FRAME_MAX, Frame, FrameKind, HEADER_MAX, Keep, NAME_MAX, Name, NameFrame,
-    NameRefusal, OFFER_HEADER, POST_HEADER, PULL_MAX, PUSH_MAX, PUSH_WINDOW, VERSION,
+    BODY_MAX, FRAME_MAX, Frame, FrameKind, HEADER_MAX, OFFER_HEADER, POST_HEADER, PULL_MAX,
+    PUSH_MAX, PUSH_WINDOW, VERSION,
 };
-use mizzen_proto::{NameFault, ProtocolError};
 use proptest::prelude::*;
 
 const A: u64 = 0x1112_1314_1516_1718;
 const B: u64 = 0x2122_2324_2526_2728;
 const STREAM: StreamId = StreamId(0x3132_3334);
-const REQUEST: RequestId = RequestId(A);
-const ADDRESS: Address = Address {
-    process: ProcessId::from_u64(A),
-    mailbox: MailboxId(B),
-};
-
-fn name() -> Name<'static> {
-    Name::new("né").unwrap()
-}
-
 /// One frame of each kind.
 fn one_of_each() -> Vec<Frame<'static>> {
-    let (name, request, address) = (name(), REQUEST, ADDRESS);
-    let names = [
-        NameFrame::Bind {
-            request,
-            name,
-            address,
-        },
-        NameFrame::Unbind { name, address },
-        NameFrame::Fetch { request, name },
-        NameFrame::Cancel { request, name },
-        NameFrame::Bound { request },
-        NameFrame::Conflict {
-            request,
-            holder: address,
-        },
-        NameFrame::Refused {
-            request,
-            reason: NameRefusal::WaitersFull,
-        },
-        NameFrame::Found {
-            request,
-            address,
-            keep: Keep::UntilForgotten,
-        },
-        NameFrame::Forget { name },
-    ];
     let (token, offer, body, to) = (PingToken(A), OfferId(A), BodyId(B), MailboxId(A));
     let credits = Credits::new(0x3132_3334, B);
-    let mut frames = vec![
+    vec![
         Frame::Hello {
             version: VERSION,
             from: ProcessId::from_u64(A),
@@ -97,9 +58,7 @@ fn one_of_each() -> Vec<Frame<'static>> {
             from: 0x00ff_0102_0304,
             len: 0x3132_3334,
         },
-    ];
-    frames.extend(names.map(Frame::Name));
-    frames
+    ]
 }
 
 fn sample(kind: FrameKind) -> Vec<u8> {
@@ -173,15 +132,6 @@ fn headers_have_the_lengths_of_the_table() {
         (0x17, OFFER_HEADER),
         (0x18, 16),
         (0x19, 32),
-        (0x20, 32),
-        (0x21, 24),
-        (0x22, 16),
-        (0x23, 16),
-        (0x24, 16),
-        (0x25, 32),
-        (0x26, 16),
-        (0x27, 32),
-        (0x28, 8),
     ];
     assert_eq!(lengths, table);
     assert_eq!((POST_HEADER, OFFER_HEADER), (16, 32));
@@ -210,7 +160,6 @@ fn a_reserved_byte_that_is_not_zero_is_an_error() {
             | FrameKind::Push
             | FrameKind::Pull
             | FrameKind::Credit => 1..4,
-            FrameKind::Found | FrameKind::Refused => 2..8,
             _ => 1..8,
         };
         for byte in reserved {
@@ -272,7 +221,7 @@ fn a_header_does_not_depend_on_its_payload() {
 // docs/wire.md §3.1
 #[test]
 fn hello_has_its_layout() {
-    let expected = hex("01 00 0300 C 4847464544434241 A B");
+    let expected = hex("01 00 0500 C 4847464544434241 A B");
     assert_eq!(sample(FrameKind::Hello), expected);
 }
 
@@ -339,71 +288,6 @@ fn credit_and_gone_have_their_layouts() {
     assert_eq!(sample(FrameKind::Gone), hex("16 00000000000000 A"));
 }
 
-// docs/wire.md §3.7
-#[test]
-fn bind_conflict_and_found_have_their_layouts() {
-    assert_eq!(
-        sample(FrameKind::Bind),
-        hex("20 00 000000000000 A A B 6ec3a9")
-    );
-    assert_eq!(sample(FrameKind::Conflict), hex("25 00 000000000000 A A B"));
-    assert_eq!(sample(FrameKind::Found), hex("27 01 000000000000 A A B"));
-}
-
-// docs/wire.md §3.7
-#[test]
-fn an_unknown_promise_in_found_is_an_error() {
-    let mut found = sample(FrameKind::Found);
-    found[1] = 2;
-    let error = ProtocolError::UnknownValue {
-        kind: FrameKind::Found,
-        field: "keep",
-        value: 2,
-    };
-    assert_eq!(Frame::decode(&found), Err(error));
-}
-
-// docs/wire.md §3.8
-#[test]
-fn the_other_frames_about_names_have_their_layouts() {
-    assert_eq!(
-        sample(FrameKind::Unbind),
-        hex("21 00000000000000 A B 6ec3a9")
-    );
-    assert_eq!(sample(FrameKind::Fetch), hex("22 00000000000000 A 6ec3a9"));
-    assert_eq!(sample(FrameKind::Cancel), hex("23 00000000000000 A 6ec3a9"));
-    assert_eq!(sample(FrameKind::Bound), hex("24 00000000000000 A"));
-    assert_eq!(sample(FrameKind::Refused), hex("26 02 000000000000 A"));
-    assert_eq!(sample(FrameKind::Forget), hex("28 00000000000000 6ec3a9"));
-}
-
-// docs/wire.md §3.9
-#[test]
-fn the_reasons_of_a_refusal_have_their_numbers() {
-    let mut bytes = sample(FrameKind::Refused);
-    for (value, expected) in [
-        (0, None),
-        (1, Some(NameRefusal::NamesFull)),
-        (2, Some(NameRefusal::WaitersFull)),
-        (3, Some(NameRefusal::OwnerGone)),
-        (4, None),
-    ] {
-        bytes[1] = value;
-        let request = REQUEST;
-        match expected {
-            Some(reason) => {
-                let frame = Frame::Name(NameFrame::Refused { request, reason });
-                assert_eq!(Frame::decode(&bytes), Ok(frame));
-                assert_eq!(frame.to_vec(), bytes);
-            }
-            None => assert!(matches!(
-                Frame::decode(&bytes),
-                Err(ProtocolError::UnknownValue { .. })
-            )),
-        }
-    }
-}
-
 // docs/wire.md §5.2
 #[test]
 fn an_offer_of_no_body_or_too_long_a_one_is_an_error() {
@@ -414,24 +298,6 @@ fn an_offer_of_no_body_or_too_long_a_one_is_an_error() {
         let error = ProtocolError::BodyLength { len, limit };
         assert_eq!(Frame::decode(&bytes), Err(error));
     }
-}
-
-// docs/wire.md §7.1
-#[test]
-fn a_name_is_1_to_255_bytes_of_text() {
-    let fetch = |name: &[u8]| [&hex("22 00000000000000 A")[..], name].concat();
-    let fault = |name: &[u8]| match Frame::decode(&fetch(name)) {
-        Ok(_) => None,
-        Err(ProtocolError::Name { fault, .. }) => Some(fault),
-        Err(other) => panic!("{other}"),
-    };
-    assert_eq!(fault(b"a"), None);
-    assert_eq!(fault(&[b'a'; 255]), None);
-    assert_eq!(fault(b""), Some(NameFault::Empty));
-    let (len, limit) = (256, 255);
-    let too_long = NameFault::TooLong { len, limit };
-    assert_eq!(fault(&[b'a'; 256]), Some(too_long));
-    assert_eq!(fault(b"\xff"), Some(NameFault::NotText));
 }
 
 // docs/wire.md §9.1
@@ -452,19 +318,17 @@ fn a_hello_of_another_version_is_an_error_whatever_its_length() {
 // docs/wire.md §9.2
 #[test]
 fn this_is_version_3_with_23_kinds() {
-    assert_eq!(VERSION, 3);
+    assert_eq!(VERSION, 5);
     assert_eq!(one_of_each().len(), FrameKind::ALL.len());
-    assert_eq!(FrameKind::ALL.len(), 23);
+    assert_eq!(FrameKind::ALL.len(), 14);
 }
 
 // docs/wire.md §10.1
 #[test]
 fn the_limits_are_those_of_the_table() {
-    assert_eq!((FRAME_MAX, HEADER_MAX, NAME_MAX), (65_536, 32, 255));
+    assert_eq!((FRAME_MAX, HEADER_MAX), (65_536, 32));
     assert_eq!((OFFERS_MAX, CONTROL_MAX), (1_024, 65_536));
     assert_eq!((PULL_MAX, PULLS_MAX), (4_194_304, 65_536));
-    assert_eq!((NAMES_MAX, WAITERS_MAX), (65_536, 131_072));
-    assert_eq!(KEEPERS_MAX, 131_072);
     assert_eq!(BODY_MAX, 1 << 40);
     assert_eq!((PUSH_MAX, PUSH_WINDOW), (2_097_152, 4_194_304));
     assert_eq!(WINDOW, Credits::new(256, 1_048_576));
@@ -497,12 +361,9 @@ proptest! {
         words in any::<[u64; 3]>(),
         small in any::<u32>(),
         payload in prop::collection::vec(any::<u8>(), 0..300),
-        text in "\\PC{1,60}",
     ) {
         let [a, b, c] = words;
-        let (stream, to, request) = (StreamId(small), MailboxId(a), RequestId(a));
-        let address = Address { process: ProcessId::from_u64(b), mailbox: MailboxId(c) };
-        let name = Name::new(&text).unwrap();
+        let (stream, to) = (StreamId(small), MailboxId(a));
         let frames = [
             Frame::Hello {
                 version: VERSION,
@@ -534,11 +395,6 @@ proptest! {
                 len: small % PULL_MAX + 1,
             },
             Frame::Credit { to, credits: Credits::new(small, b) },
-            NameFrame::Bind { request, name, address }.into(),
-            NameFrame::Unbind { name, address }.into(),
-            NameFrame::Fetch { request, name }.into(),
-            NameFrame::Found { request, address, keep: Keep::Once }.into(),
-            NameFrame::Forget { name }.into(),
         ];
         for frame in frames {
             let bytes = frame.to_vec();

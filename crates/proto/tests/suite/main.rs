@@ -2,7 +2,6 @@
 
 mod frames;
 mod link;
-mod names;
 mod pair;
 mod paragraphs;
 mod random;

@@ -336,7 +336,7 @@ impl End {
         bytes: &[u8],
     ) -> Result<Option<(BodyId, Vec<u8>)>, ProtocolError> {
         match self.link.handle_frame(Frame::decode(bytes)?)? {
-            Action::Nothing | Action::Greeted | Action::Returned | Action::Name(_) => {}
+            Action::Nothing | Action::Greeted | Action::Returned => {}
             Action::Deliver {
                 to,
                 stream,

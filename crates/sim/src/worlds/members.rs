@@ -11,9 +11,11 @@ mod oracle;
 mod plan;
 mod process;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use mizzen_proto::membership::{News, Pace, Policy};
 use mizzen_proto::time::Time;
 
 use self::agent::Keeper;
@@ -133,11 +135,41 @@ const fn mistake(
     }
 }
 
+/// What the root of one history of [`SCENARIO`] decided: for whoever reads such a log.
+#[derive(Debug)]
+pub struct Decided {
+    /// The host of each rank, growing.
+    pub ranks: Vec<u32>,
+    /// How many hosts there are.
+    pub hosts: u32,
+    /// What a death means.
+    pub policy: Policy,
+    /// How patient the job is.
+    pub pace: Pace,
+    /// The log.
+    pub log: Vec<News>,
+}
+
+/// Runs one history, and returns what its root decided.
+pub fn decided(seed: u64) -> Decided {
+    let job = Job::new(seed, None);
+    let (plan, log) = (Rc::clone(&job.plan), Rc::clone(&job.log));
+    run(job, seed, crate::history::Record::Hash);
+    Decided {
+        ranks: plan.ranks.clone(),
+        hosts: plan.hosts,
+        policy: plan.policy,
+        pace: plan.pace,
+        log: log.take(),
+    }
+}
+
 #[derive(Debug)]
 struct Job {
     plan: Rc<Plan>,
     oracle: Oracle,
     names: Option<names::Oracle>,
+    log: Rc<RefCell<Vec<News>>>,
 }
 
 #[derive(Debug)]
@@ -158,6 +190,7 @@ impl Job {
             oracle: Oracle::new(Rc::clone(&plan)),
             plan,
             names,
+            log: Rc::default(),
         }
     }
 }
@@ -185,6 +218,9 @@ impl World for Job {
     }
 
     fn handle_note(&mut self, now: Time, place: Place, note: Note) -> Result<(), Violation> {
+        if let Note::Appended(news) = &note {
+            self.log.borrow_mut().push(news.clone());
+        }
         match (&mut self.names, note) {
             (Some(names), Note::Name(note)) => names.handle_note(now, place, note),
             (Some(names), Note::Appended(news)) => {

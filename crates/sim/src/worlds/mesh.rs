@@ -102,20 +102,10 @@ impl Mesh {
         Some(place)
     }
 
-    pub(super) fn connection(&self, machine: MachineId) -> Option<ConnectionId> {
-        Some(self.peers.get(&machine)?.met?.0)
-    }
-
     /// The life at the other end.
     pub(super) fn peer_of(&self, connection: ConnectionId) -> Option<Place> {
         let mut all = self.peers.values().filter_map(|peer| peer.met);
         Some(all.find(|met| met.0 == connection)?.1)
-    }
-
-    /// Whether no life of it is there, as far as is known: it was met, and is gone.
-    pub(super) fn is_gone(&self, machine: MachineId) -> bool {
-        let peer = self.peers.get(&machine);
-        peer.is_some_and(|peer| peer.met.is_none() && peer.gone.is_some())
     }
 
     /// The lives that are met now.

@@ -1,3 +1,5 @@
+mod logs;
+
 use super::*;
 use mizzen_proto::id::{Incarnation, ProcessId, Rank as RankId};
 use mizzen_proto::membership::{AgentId, Epoch, HostId};

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use mizzen_lane::SharedProducer;
 use mizzen_proto::boot::ToProcess;
+use mizzen_proto::membership::Pace;
 use mizzen_shm::{Fault, ProcessStamp, Segment, Socket};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -45,7 +46,7 @@ impl Kept {
     fn new() -> Self {
         let (agent, theirs) = Socket::pair().unwrap();
         let keeper = Keeper::new(theirs, false).unwrap();
-        let neighbours = Box::new(Launched(Arc::clone(&keeper)));
+        let neighbours = Box::new(Launched::new(&keeper, Pace::ALONE));
         let (memory, host) = (Memory::Segments, "local".into());
         let process = Process::new(id(0), 4, host, memory, neighbours).unwrap();
         keeper.start(&process, Vec::new()).unwrap();

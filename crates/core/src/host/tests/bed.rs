@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mizzen_proto::boot::{AGENT_FD, Boot, FromProcess, MAX_PACKET, ToProcess};
+use mizzen_proto::boot::{AGENT_FD, Boot, FromProcess, MAX_PACKET, Preset, ToProcess};
+use mizzen_proto::membership::Pace;
 use mizzen_shm::{ProcessStamp, Socket};
 
 use crate::address::MailboxRef;
@@ -68,7 +69,7 @@ pub(super) fn life(rank: u32, incarnation: u32) -> ProcessId {
 pub(super) fn member(id: ProcessId, size: u32) -> (Deck, Contact) {
     let (ours, socket) = Socket::pair().unwrap();
     let keeper = Keeper::new(ours, false).unwrap();
-    let neighbours = Box::new(Launched(Arc::clone(&keeper)));
+    let neighbours = Box::new(Launched::new(&keeper, Pace::ALONE));
     let process = Process::new(id, size, "here".into(), Memory::Segments, neighbours).unwrap();
     keeper.start(&process, Vec::new()).unwrap();
     let deck = Deck::new(Endpoint::new(process));
@@ -103,6 +104,7 @@ pub(super) fn peer(part: &str, id: ProcessId, size: u32) -> (Peer, Contact) {
             hosts: 1,
             bind: String::new(),
             networks: Vec::new(),
+            pace: Preset::Default,
             show_paths: false,
             cluster: String::new(),
             authority: Vec::new(),

@@ -4,10 +4,16 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use mizzen_proto::membership::Pace;
+use mizzen_shm::Socket;
+
 use super::bed::{eventually, introduce, life, link_to, mailbox_at, member};
 use crate::address::MailboxRef;
 use crate::error::{Departure, PostError};
+use crate::host::Launched;
+use crate::host::keeper::Keeper;
 use crate::message::Message;
+use crate::process::Neighbours;
 use crate::rank::ProcessId;
 use crate::testing::Deck;
 
@@ -114,4 +120,13 @@ fn posts_that_race_with_a_leaving_reader_return_and_leave_no_block_behind() {
             (deck.process.links.arena.in_use() == 0).then_some(())
         });
     }
+}
+
+#[test]
+fn a_process_that_leaves_is_as_patient_as_agents_are() {
+    let (ours, _agent) = Socket::pair().unwrap();
+    let keeper = Keeper::new(ours, false).unwrap();
+    let patience = |pace| Launched::new(&keeper, pace).leave_patience().as_secs();
+    let paces = [Pace::ALONE, Pace::FAST, Pace::DEFAULT, Pace::PATIENT];
+    assert_eq!(paces.map(patience), [30, 30, 30, 162]);
 }

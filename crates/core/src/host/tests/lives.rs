@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use mizzen_proto::boot::{Death, ToProcess};
-use mizzen_proto::names::shard_of;
-use mizzen_proto::wire::Name;
 
 use super::bed::{eventually, introduce, life, link_to, mailbox_at, member};
 use crate::error::{Error, RetrieveError};
@@ -59,32 +57,6 @@ fn a_life_before_the_one_that_is_linked_has_died() {
         matches!(&error, crate::ReachError::Gone(gone) if gone.process() == life(1, 0)),
         "{error}"
     );
-}
-
-#[test]
-fn what_was_asked_of_another_while_a_rank_was_away_is_asked_of_it_when_it_is_back() {
-    let (deck, us) = member(life(0, 0), 2);
-    let name = (0u32..)
-        .map(|number| format!("name {number}"))
-        .find(|name| shard_of(Name::new(name).unwrap(), 2) == Rank(1))
-        .unwrap();
-    us.tell(&died(life(1, 0)), &[]);
-    eventually("the news of its end", || {
-        deck.process.peers.latest_gone(Rank(1))
-    });
-    std::thread::scope(|threads| {
-        let fetched = threads.spawn(|| deck.process.fetch(&name, Some(Duration::from_secs(20))));
-        // By then it has asked itself, in place of the rank that is away.
-        std::thread::sleep(Duration::from_millis(50));
-        let (other, them) = member(life(1, 1), 2);
-        let inbox = other.mailbox().unwrap();
-        other.bind(&name, &inbox).unwrap();
-        us.tell(&joined(life(1, 1)), &[]);
-        eventually("a request", || us.asked());
-        introduce(&us, &them);
-        let address = fetched.join().unwrap().unwrap();
-        assert_eq!(address, inbox.full_address());
-    });
 }
 
 #[test]

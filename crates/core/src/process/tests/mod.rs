@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use mizzen_lane::{Region, Ring, Shape};
 
 use crate::bells::BELL_BYTES;
+use crate::desk::Desk;
 use crate::host::Alone;
 use crate::link::{MemoryLink, Parts};
 use crate::memory::{Memory, Tables};
@@ -22,7 +23,14 @@ fn life(rank: u32, incarnation: u32) -> ProcessId {
 }
 
 fn place(id: ProcessId) -> Arc<Process> {
-    Process::new(id, 2, "local".into(), Memory::Heap, Box::new(Alone)).unwrap()
+    Process::new(
+        id,
+        2,
+        "local".into(),
+        Memory::Heap,
+        Box::new(Alone(Desk::new(2))),
+    )
+    .unwrap()
 }
 
 /// A link to a peer that never answers, and the memory of the lane over which it would post.

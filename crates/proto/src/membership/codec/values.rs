@@ -7,12 +7,12 @@ use crate::boot::{DecodeError, MAX_PROCESSES, TooLarge};
 use crate::id::{Incarnation, ProcessId, Rank};
 use crate::membership::{AgentId, HostEnd, HostId};
 
-pub(super) fn put_agent(w: &mut Writer<'_>, agent: AgentId) {
+pub(crate) fn put_agent(w: &mut Writer<'_>, agent: AgentId) {
     w.u32(agent.host.0);
     w.u32(agent.life);
 }
 
-pub(super) fn agent(r: &mut Reader<'_>) -> Result<AgentId, DecodeError> {
+pub(crate) fn agent(r: &mut Reader<'_>) -> Result<AgentId, DecodeError> {
     let agent = AgentId::new(HostId(r.u32()?), r.u32()?);
     if agent.life == 0 {
         return Err(DecodeError::Value);

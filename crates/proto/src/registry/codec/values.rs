@@ -5,9 +5,8 @@ use std::sync::Arc;
 use crate::boot::codec::{Reader, Writer};
 use crate::boot::{DecodeError, MAX_PROCESSES, TooLarge};
 use crate::id::{Address, Incarnation, MailboxId, ProcessId, Rank};
-use crate::membership::{AgentId, Epoch, HostId};
-use crate::registry::{Bound, FencingNumber};
-use crate::wire::{NAME_MAX, Name};
+use crate::membership::Epoch;
+use crate::registry::{Bound, FencingNumber, NAME_MAX, Name};
 
 /// A byte for the length would do for a name; what all frames use does too.
 pub(super) fn put_name(w: &mut Writer<'_>, name: &Arc<str>) -> Result<(), TooLarge> {
@@ -60,19 +59,6 @@ pub(super) fn address(r: &mut Reader<'_>) -> Result<Address, DecodeError> {
         process: ProcessId::new(Rank(rank), Incarnation(life)),
         mailbox: MailboxId(r.u64()?),
     })
-}
-
-pub(super) fn put_agent(w: &mut Writer<'_>, agent: AgentId) {
-    w.u32(agent.host.0);
-    w.u32(agent.life);
-}
-
-pub(super) fn agent(r: &mut Reader<'_>) -> Result<AgentId, DecodeError> {
-    let agent = AgentId::new(HostId(r.u32()?), r.u32()?);
-    if agent.life == 0 {
-        return Err(DecodeError::Value);
-    }
-    Ok(agent)
 }
 
 pub(super) fn flag(r: &mut Reader<'_>) -> Result<bool, DecodeError> {

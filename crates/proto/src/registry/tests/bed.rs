@@ -196,7 +196,7 @@ impl Bed {
                 Action::Send(frame) => {
                     let mut bytes = vec![];
                     frame.encode(&mut bytes).unwrap();
-                    assert_eq!(Frame::decode(&bytes[4..]), Ok(frame.clone()));
+                    assert_eq!(Frame::decode(&bytes), Ok(frame.clone()));
                     self.frames.push(frame.clone());
                     let way = (frame.from.host.0, frame.to.host.0);
                     if !self.cut.contains(&way) && !(self.loses)(&frame.said) {
@@ -276,7 +276,7 @@ impl Bed {
     }
 
     pub(super) fn answer(&self, rank: u32, request: RequestId) -> Option<Answer> {
-        self.answers.get(&(process(rank), request)).copied()
+        self.answers.get(&(process(rank), request)).cloned()
     }
 
     /// What a bind or unbind came to.

@@ -1,12 +1,14 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::bed::address;
-use crate::boot::{DecodeError, FRAME_HEADER};
+use crate::boot::{DecodeError, MAX_ANSWER, MAX_QUESTION};
 use crate::id::{MailboxId, RequestId};
 use crate::membership::{AgentId, Epoch, HostId};
 use crate::registry::{
-    Answer, Bound, FencingNumber, Frame, MAX_HANDED, Outcome, Patience, Question, Record, Refusal,
-    Said, View, Wish,
+    Answer, Bound, FencingNumber, Frame, MAX_HANDED, MAX_NEAR, NAME_MAX, Outcome, Patience,
+    Question, Record, Refusal, Said, View, Wish,
 };
 
 fn bound() -> Bound {
@@ -118,7 +120,7 @@ fn frame(said: Said) -> Frame {
 fn content(frame: &Frame) -> Vec<u8> {
     let mut bytes = vec![];
     frame.encode(&mut bytes).unwrap();
-    bytes.split_off(FRAME_HEADER)
+    bytes
 }
 
 #[test]
@@ -153,6 +155,10 @@ fn every_question_and_answer_survives_being_written_and_read() {
             name: name(),
             patience: Patience::Look,
         },
+        Question::Near {
+            request,
+            name: name(),
+        },
         Question::Cancel { request },
     ];
     for question in questions {
@@ -168,19 +174,47 @@ fn every_question_and_answer_survives_being_written_and_read() {
             bound: bound(),
         },
         Answer::Free { request },
+        Answer::Near {
+            request,
+            names: vec![name(); MAX_NEAR],
+        },
     ];
     for answer in answers {
         let mut bytes = vec![];
-        answer.encode(&mut bytes);
+        answer.encode(&mut bytes).unwrap();
         assert_eq!(Answer::decode(&bytes), Ok(answer));
     }
+}
+
+#[test]
+fn the_longest_packets_fit_and_longer_ones_do_not() {
+    let request = RequestId(1);
+    let longest: Arc<str> = "x".repeat(NAME_MAX).into();
+    let mut bytes = vec![];
+    let name = Arc::clone(&longest);
+    let mailbox = MailboxId(u64::MAX);
+    let bind = Question::Bind {
+        request,
+        name,
+        mailbox,
+    };
+    bind.encode(&mut bytes).unwrap();
+    assert!(bytes.len() <= MAX_QUESTION);
+    let near = |count| Answer::Near {
+        request,
+        names: vec![Arc::clone(&longest); count],
+    };
+    bytes.clear();
+    near(MAX_NEAR).encode(&mut bytes).unwrap();
+    assert!(bytes.len() <= MAX_ANSWER);
+    assert!(near(MAX_NEAR + 1).encode(&mut vec![]).is_err());
 }
 
 #[test]
 fn the_longest_handover_fits_and_a_longer_one_does_not() {
     let longest = |count| {
         let record = Record {
-            name: "x".repeat(crate::wire::NAME_MAX).into(),
+            name: "x".repeat(NAME_MAX).into(),
             bound: bound(),
         };
         frame(Said::Hand {
@@ -195,7 +229,7 @@ fn the_longest_handover_fits_and_a_longer_one_does_not() {
 
 #[test]
 fn a_name_that_is_empty_or_too_long_is_neither_written_nor_read() {
-    for name in [String::new(), "x".repeat(crate::wire::NAME_MAX + 1)] {
+    for name in [String::new(), "x".repeat(NAME_MAX + 1)] {
         let said = Said::Withdraw { name: name.into() };
         assert!(frame(said).encode(&mut vec![]).is_err());
     }
@@ -219,7 +253,7 @@ proptest! {
         }
         if let Ok(answer) = Answer::decode(&bytes) {
             let mut again = vec![];
-            answer.encode(&mut again);
+            answer.encode(&mut again).unwrap();
             prop_assert_eq!(again, bytes);
         }
     }

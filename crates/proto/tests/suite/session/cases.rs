@@ -12,7 +12,7 @@ use mizzen_proto::wire::Frame;
 use super::end::options;
 use super::lone::{C1, C2, Lone, refusal};
 
-// docs/wire-4.md §20.2, §21.7
+// docs/wire-sessions.md §20.2, §21.7
 #[test]
 fn numbers_go_on_after_a_resume_and_only_what_is_missing_goes_again() {
     let mut lone = Lone::open();
@@ -35,7 +35,7 @@ fn numbers_go_on_after_a_resume_and_only_what_is_missing_goes_again() {
     assert_eq!(again, [(C2, 4), (C2, 5), (C2, 6)]);
 }
 
-// docs/wire-4.md §22.2
+// docs/wire-sessions.md §22.2
 #[test]
 fn a_frame_that_comes_again_is_dropped_and_acknowledged_again() {
     let mut lone = Lone::open();
@@ -48,7 +48,7 @@ fn a_frame_that_comes_again_is_dropped_and_acknowledged_again() {
     assert_eq!(lone.frame(3, 0), Ok(Some(3)));
 }
 
-// docs/wire-4.md §22.3
+// docs/wire-sessions.md §22.3
 #[test]
 fn an_acknowledgement_rides_or_goes_alone_after_a_while_or_a_quarter() {
     let mut lone = Lone::open();
@@ -83,7 +83,7 @@ fn an_acknowledgement_rides_or_goes_alone_after_a_while_or_a_quarter() {
     assert_eq!(lone.acknowledged(), [alone]);
 }
 
-// docs/wire-4.md §22.4
+// docs/wire-sessions.md §22.4
 #[test]
 fn what_is_kept_is_bounded_and_freed_by_acknowledgements() {
     let mut lone = Lone::open();
@@ -101,7 +101,35 @@ fn what_is_kept_is_bounded_and_freed_by_acknowledgements() {
     assert_eq!(lone.session.keep(936, lone.now), Ok(71));
 }
 
-// docs/wire-4.md §21.7
+#[test]
+fn a_frame_that_is_sent_at_once_counts_like_one_that_waited() {
+    let mut lone = Lone::open();
+    lone.frame(1, 0).unwrap();
+    let stamp = Stamp {
+        number: 1,
+        received_through: 1,
+    };
+    assert_eq!(lone.session.keep_sent(100, lone.now), Ok((C1, stamp)));
+    assert_eq!(lone.outputs(), [], "it went, and acknowledged");
+    lone.keep(1);
+    assert!(!lone.session.is_ready(), "that one goes first");
+    assert!(lone.session.keep_sent(100, lone.now).is_err());
+    assert_eq!(lone.transmitted(), [2]);
+    lone.frame(0, 1).unwrap();
+    assert_eq!(lone.outputs(), [Output::Free { through: 1 }]);
+    // Over the next connection what is not acknowledged goes again.
+    lone.session.keep_sent(100, lone.now).unwrap();
+    lone.session.handle_lost(C1, lone.now);
+    assert!(!lone.session.is_ready());
+    lone.greet(C2, |greeting| {
+        (greeting.connection, greeting.received_through) = (2, 2);
+        greeting.oldest_kept = 2;
+    });
+    lone.keep(1);
+    assert_eq!(lone.transmitted(), [4], "3 went with the greeting");
+}
+
+// docs/wire-sessions.md §21.7
 #[test]
 fn who_dials_for_the_first_time_does_not_wait_for_the_answer() {
     let mut lone = Lone::new();
@@ -127,7 +155,7 @@ fn who_dials_for_the_first_time_does_not_wait_for_the_answer() {
     assert!(lone.session.is_connected());
 }
 
-// docs/wire-4.md §21.8
+// docs/wire-sessions.md §21.8
 #[test]
 fn who_is_refused_as_superseded_dials_with_a_greater_number() {
     let mut lone = Lone::new();
@@ -142,7 +170,7 @@ fn who_is_refused_as_superseded_dials_with_a_greater_number() {
     assert_eq!(lone.outputs(), [Output::Dial { number: 42 }]);
 }
 
-// docs/wire-4.md §21.3: the answer is checked as the question is
+// docs/wire-sessions.md §21.3: the answer is checked as the question is
 #[test]
 fn an_answer_of_somebody_else_ends_the_connection_only() {
     for change in 0..3 {
@@ -166,7 +194,7 @@ fn an_answer_of_somebody_else_ends_the_connection_only() {
     }
 }
 
-// docs/wire-4.md §25.1
+// docs/wire-sessions.md §25.1
 #[test]
 fn pauses_double_up_to_a_limit_and_depend_on_the_seed() {
     let pauses = |seed| {
@@ -192,7 +220,7 @@ fn pauses_double_up_to_a_limit_and_depend_on_the_seed() {
     }
 }
 
-// docs/wire-4.md §25.1
+// docs/wire-sessions.md §25.1
 #[test]
 fn who_was_dialled_lets_the_other_dial_again_first() {
     let mut lone = Lone::open();
@@ -204,7 +232,7 @@ fn who_was_dialled_lets_the_other_dial_again_first() {
     assert!(pause >= OTHERS_TURN && pause <= OTHERS_TURN + PAUSE_MIN);
 }
 
-// docs/wire-4.md §20.2, §24.1
+// docs/wire-sessions.md §20.2, §24.1
 #[test]
 fn the_last_number_is_for_bye() {
     let mut options = options(0, 1);
@@ -235,7 +263,7 @@ fn the_last_number_is_for_bye() {
     assert!(lone.session.account().unacknowledged.is_empty());
 }
 
-// docs/wire-4.md §24.3
+// docs/wire-sessions.md §24.3
 #[test]
 fn a_session_that_is_over_is_never_resumed() {
     let mut lone = Lone::open();
@@ -274,7 +302,7 @@ fn who_leaves_before_it_said_anything_has_left() {
     assert_eq!(lone.outputs(), [Output::Ended(End::Left)]);
 }
 
-// docs/wire-4.md §22.5: the link's own check of reserved bytes is the check of the flow
+// docs/wire-sessions.md §22.5: the link's own check of reserved bytes is the check of the flow
 #[test]
 fn a_flow_that_is_not_direct_is_an_error() {
     let post = [0x10, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
@@ -295,7 +323,7 @@ fn an_idle_session_is_small() {
     );
 }
 
-// docs/wire-4.md §23.3
+// docs/wire-sessions.md §23.3
 #[test]
 fn what_the_greeting_tells_of_bodies_is_not_told_again() {
     let mut lone = Lone::open();

@@ -2,8 +2,8 @@
 
 use mizzen_proto::id::{BodyId, Incarnation, ProcessId, Rank};
 use mizzen_proto::session::{
-    ByteOrder, CONNECTION_STEP, ClusterId, End, Expected, Greeting, JobId, Output, Refusal,
-    SESSION_VERSION, SessionError, SessionFrame, Stamp, TAKEN_MAX, Turn,
+    ByteOrder, CONNECTION_STEP, ClusterId, ConnectionId, End, Expected, Greeting, JobId, Output,
+    Refusal, SESSION_VERSION, SessionError, SessionFrame, Stamp, TAKEN_MAX, Turn,
 };
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn expect(body: BodyId, in_place: u64) -> Vec<Expected> {
     vec![Expected { body, in_place }]
 }
 
-// docs/wire-4.md §21.2, §21.3
+// docs/wire-sessions.md §21.2, §21.3
 #[test]
 fn a_stranger_is_refused_and_the_session_goes_on() {
     let changes: [Change; 8] = [
@@ -53,7 +53,7 @@ fn a_stranger_is_refused_and_the_session_goes_on() {
     }
 }
 
-// docs/wire-4.md §21.4, §21.5
+// docs/wire-sessions.md §21.4, §21.5
 #[test]
 fn a_greeting_that_is_not_newer_is_refused_and_ends_nothing() {
     let mut lone = Lone::new();
@@ -69,7 +69,23 @@ fn a_greeting_that_is_not_newer_is_refused_and_ends_nothing() {
     assert_eq!(lone.frame(1, 0), Ok(Some(1)));
 }
 
-// docs/wire-4.md §21.6, §23.2
+// docs/wire-sessions.md §21.4
+#[test]
+fn a_flood_of_resumes_costs_a_refusal_each_and_keeps_nothing() {
+    let mut lone = Lone::new();
+    lone.greet(C1, |greeting| greeting.connection = 5);
+    for number in 0..10_000 {
+        let outputs = lone.greet(ConnectionId(100 + number), |greeting| {
+            greeting.connection = number % 6;
+        });
+        assert_eq!(refusal(&outputs), Some(Refusal::Superseded { newest: 5 }));
+        assert_eq!(outputs.len(), 2, "it is refused and closed: {outputs:?}");
+    }
+    assert!(lone.session.is_connected());
+    assert_eq!(lone.frame(1, 0), Ok(Some(1)));
+}
+
+// docs/wire-sessions.md §21.6, §23.2
 #[test]
 fn a_resume_that_cannot_be_true_ends_the_session_and_says_why() {
     let cases: [(SessionError, Change); 6] = [
@@ -136,7 +152,7 @@ fn a_resume_that_cannot_be_true_ends_the_session_and_says_why() {
     }
 }
 
-// docs/wire-4.md §21.6
+// docs/wire-sessions.md §21.6
 #[test]
 fn a_resume_at_the_edges_of_what_is_true_is_taken() {
     for through in [2, 3] {
@@ -158,7 +174,7 @@ fn a_resume_at_the_edges_of_what_is_true_is_taken() {
     }
 }
 
-// docs/wire-4.md §22.2, §22.3, §24.1
+// docs/wire-sessions.md §22.2, §22.3, §24.1
 #[test]
 fn numbers_and_acknowledgements_that_cannot_be_end_the_session() {
     let cases: [(u64, u64, SessionError); 4] = [
@@ -210,7 +226,7 @@ fn numbers_and_acknowledgements_that_cannot_be_end_the_session() {
     assert_eq!(lone.frame(2, 0), Err(after));
 }
 
-// docs/wire-4.md §23.3
+// docs/wire-sessions.md §23.3
 #[test]
 fn a_body_that_is_not_under_way_cannot_be_taken() {
     let mut lone = Lone::open();
@@ -235,7 +251,7 @@ fn a_body_that_is_not_under_way_cannot_be_taken() {
     assert_eq!(lone.own(taken()), Err(SessionError::UnknownBody { body }));
 }
 
-// docs/wire-4.md §21.8: a refusal cannot claim what a greeting cannot
+// docs/wire-sessions.md §21.8: a refusal cannot claim what a greeting cannot
 #[test]
 fn a_refusal_that_cannot_be_true_ends_the_session_too() {
     let mut lone = Lone::new();
@@ -253,7 +269,26 @@ fn a_refusal_that_cannot_be_true_ends_the_session_too() {
     assert_eq!(lone.session.end(), Some(End::Broken(error)));
 }
 
-// docs/wire-4.md §21.1, §21.2, §21.8, §22.1, §23.3
+// docs/wire-sessions.md §21.8, §24.4
+#[test]
+fn who_is_taken_for_dead_learns_it_and_what_was_taken_before() {
+    let mut lone = Lone::new();
+    lone.keep(1);
+    lone.keep(1);
+    assert_eq!(lone.outputs(), [Output::Dial { number: 1 }]);
+    lone.session.handle_dialled(1, C1, lone.now);
+    lone.outputs();
+    let received_through = 1;
+    let refused = lone.own(SessionFrame::Refusal(Refusal::Fenced { received_through }));
+    assert!(refused.is_ok());
+    assert_eq!(lone.session.end(), Some(End::Fenced));
+    let account = lone.session.account();
+    assert!(account.is_exact);
+    assert_eq!(account.unacknowledged.count(), 1);
+    assert!(account.unacknowledged.contains(2));
+}
+
+// docs/wire-sessions.md §21.1, §21.2, §21.8, §22.1, §23.3
 #[test]
 fn greetings_and_refusals_are_what_the_page_says() {
     let mut greeting = Lone::new().greeting();
@@ -281,8 +316,8 @@ fn greetings_and_refusals_are_what_the_page_says() {
         assert!(Greeting::decode(&bytes).is_err(), "byte {at}");
     }
     let mut other = bytes.clone();
-    other[2] = 5;
-    let version = SessionError::Version { ours: 4, theirs: 5 };
+    other[2] = 6;
+    let version = SessionError::Version { ours: 5, theirs: 6 };
     assert_eq!(Greeting::decode(&other[..9]), Err(version));
     let doubled = [&bytes[..], &bytes[80..]].concat();
     assert!(Greeting::decode(&doubled).is_err(), "a body is named once");
@@ -296,6 +331,12 @@ fn greetings_and_refusals_are_what_the_page_says() {
             [5, 2, 0, 7],
         ),
         (Refusal::Stranger, [5, 3, 0, 0]),
+        (
+            Refusal::Fenced {
+                received_through: 7,
+            },
+            [5, 4, 0, 7],
+        ),
     ];
     for (refusal, [kind, reason, newest, through]) in refusals {
         let bytes = SessionFrame::Refusal(refusal).to_vec();
@@ -311,7 +352,7 @@ fn greetings_and_refusals_are_what_the_page_says() {
     }
 }
 
-// docs/wire-4.md §22.1, §23.3
+// docs/wire-sessions.md §22.1, §23.3
 #[test]
 fn what_is_behind_a_stamp_is_checked() {
     let stamp = |number: u64| [number.to_le_bytes(), [0; 8]].concat();
@@ -338,7 +379,7 @@ fn what_is_behind_a_stamp_is_checked() {
 }
 
 proptest! {
-    // docs/wire-4.md §20.3, §21.3: foreign bytes never panic, and an unproved answer ends no session
+    // docs/wire-sessions.md §20.3, §21.3: foreign bytes never panic, and an unproved answer ends no session
     #[test]
     fn no_bytes_panic_a_session(
         frames in prop::collection::vec(prop::collection::vec(prop_oneof![0..7_u8, any::<u8>()], 0..120), 0..40),

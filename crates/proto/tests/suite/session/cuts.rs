@@ -40,7 +40,7 @@ fn lengths() -> [u64; 2] {
     [0, 1].map(|side| world.connections[0].pipes[side].written)
 }
 
-// docs/wire-4.md §20.1, §21.7, §23.1, §24.2: hello, frames, bodies, acknowledgements and bye are all of it
+// docs/wire-sessions.md §20.1, §21.7, §23.1, §24.2: hello, frames, bodies, acknowledgements and bye are all of it
 #[test]
 fn a_cut_at_any_byte_of_a_connection_changes_nothing() {
     let lengths = lengths();
@@ -57,7 +57,7 @@ fn a_cut_at_any_byte_of_a_connection_changes_nothing() {
     }
 }
 
-// docs/wire-4.md §21.7, §23.2
+// docs/wire-sessions.md §21.7, §23.2
 #[test]
 fn a_cut_at_any_byte_of_the_resume_after_a_cut_changes_nothing() {
     let lengths = lengths();
@@ -74,7 +74,7 @@ fn a_cut_at_any_byte_of_the_resume_after_a_cut_changes_nothing() {
     }
 }
 
-// docs/wire-4.md §23.2
+// docs/wire-sessions.md §23.2
 #[test]
 fn a_body_goes_on_from_where_it_was_cut() {
     let body = 2000;
@@ -87,7 +87,7 @@ fn a_body_goes_on_from_where_it_was_cut() {
     assert!(again < 1200, "{again} bytes for the rest of {body}");
 }
 
-// docs/wire-4.md §21.4, §21.5
+// docs/wire-sessions.md §21.4, §21.5
 #[test]
 fn when_both_dial_at_once_one_connection_stays() {
     let mut world = World::new(4);
@@ -104,7 +104,7 @@ fn when_both_dial_at_once_one_connection_stays() {
     assert_eq!(closed(1), [false; 2], "the greater process's stays");
 }
 
-// docs/wire-4.md §21.5
+// docs/wire-sessions.md §21.5
 #[test]
 fn an_older_connection_that_delivers_late_has_no_effect() {
     let mut world = World::new(5);
@@ -129,7 +129,7 @@ fn an_older_connection_that_delivers_late_has_no_effect() {
     assert_eq!(world.connections.len(), 2, "the older one ended nothing");
 }
 
-// docs/wire-4.md §25.2: nobody says that anything was lost
+// docs/wire-sessions.md §25.2: nobody says that anything was lost
 #[test]
 fn a_connection_that_loses_one_direction_is_replaced_and_ends_nothing() {
     for hole in 0..2 {
@@ -150,7 +150,7 @@ fn a_connection_that_loses_one_direction_is_replaced_and_ends_nothing() {
     }
 }
 
-// docs/wire-4.md §25.2
+// docs/wire-sessions.md §25.2
 #[test]
 fn a_greeting_without_an_answer_is_tried_again() {
     let mut world = World::new(7);
@@ -161,7 +161,7 @@ fn a_greeting_without_an_answer_is_tried_again() {
     assert_eq!(world.connections.len(), 2);
 }
 
-// docs/wire-4.md §22.4
+// docs/wire-sessions.md §22.4
 #[test]
 fn while_it_is_cut_posting_waits_when_the_window_is_full() {
     let mut world = World::new(8);
@@ -177,7 +177,7 @@ fn while_it_is_cut_posting_waits_when_the_window_is_full() {
     assert_eq!(world.ends[0].session.kept_bytes(), 8 + 3000 + 16 + 64);
 }
 
-// docs/wire-4.md §24.1, §24.2
+// docs/wire-sessions.md §24.1, §24.2
 #[test]
 fn a_bye_that_crosses_a_cut_or_another_bye_arrives() {
     for both in [false, true] {
@@ -199,7 +199,7 @@ fn a_bye_that_crosses_a_cut_or_another_bye_arrives() {
     }
 }
 
-// docs/wire-4.md §24.3
+// docs/wire-sessions.md §24.3
 #[test]
 fn who_lost_the_last_acknowledgement_learns_it_from_the_refusal() {
     let mut world = World::new(10);
@@ -219,7 +219,7 @@ fn who_lost_the_last_acknowledgement_learns_it_from_the_refusal() {
     assert!(world.connections.len() > 1);
 }
 
-// docs/wire-4.md §20.3, §24.4
+// docs/wire-sessions.md §20.3, §24.4
 #[test]
 fn after_a_verdict_during_a_resume_the_account_lists_what_may_be_missing() {
     let mut world = World::new(11);
@@ -258,7 +258,7 @@ fn after_a_verdict_during_a_resume_the_account_lists_what_may_be_missing() {
     check_account(&world);
 }
 
-// docs/wire-4.md §25.3
+// docs/wire-sessions.md §25.3
 #[test]
 fn an_end_that_needs_nothing_is_silent_and_dials_nobody() {
     let mut world = World::new(12);
@@ -280,7 +280,7 @@ fn an_end_that_needs_nothing_is_silent_and_dials_nobody() {
     assert_eq!(world.connections.len(), 2);
 }
 
-// docs/wire-4.md §25.3: who cannot dial may have something to say
+// docs/wire-sessions.md §25.3: who cannot dial may have something to say
 #[test]
 fn the_only_end_that_can_dial_always_has_a_connection() {
     let [mut here, mut there] = [options(0, 13), options(1, 13)];
@@ -303,7 +303,7 @@ fn the_only_end_that_can_dial_always_has_a_connection() {
     );
 }
 
-// docs/wire-4.md §20.3, §25.1
+// docs/wire-sessions.md §20.3, §25.1
 #[test]
 fn no_number_of_failed_attempts_ends_a_session() {
     let mut world = World::new(14);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use mizzen_proto::id::{BodyId, Incarnation, MailboxId, OfferId, ProcessId, Rank, StreamId};
 use mizzen_proto::link::{Action, Link, LinkOptions, Plan};
 use mizzen_proto::session::{
-    ConnectionId, End as Ending, JobId, KeepRefused, Received, Session, SessionOptions,
+    ConnectionId, End as Ending, JobId, KeepRefused, Received, Session, SessionOptions, Stamp,
 };
 use mizzen_proto::time::Time;
 use mizzen_proto::wire::Frame;
@@ -54,6 +54,8 @@ pub(super) struct End {
     pub(super) link: Link,
     pub(super) kept: BTreeMap<u64, Vec<u8>>,
     held: Option<Vec<u8>>,
+    /// What was sent at once, and has yet to be written.
+    pub(super) sent: Option<(ConnectionId, Stamp)>,
     pub(super) posted: Vec<Posted>,
     offered: BTreeMap<OfferId, Vec<u8>>,
     pub(super) lent: BTreeMap<BodyId, Vec<u8>>,
@@ -94,6 +96,7 @@ impl End {
             link: Link::in_session(link),
             kept: BTreeMap::new(),
             held: None,
+            sent: None,
             posted: Vec::new(),
             offered: BTreeMap::new(),
             lent: BTreeMap::new(),
@@ -158,7 +161,19 @@ impl End {
             },
         };
         let frame = frame.to_vec();
-        let number = match self.session.keep(frame.len() as u32, now) {
+        // Half of them without a detour, when nothing is in their way.
+        let is_direct = matches!(plan, Plan::Eager)
+            && serial % 2 == 0
+            && self.held.is_none()
+            && self.session.is_ready();
+        let number = if is_direct {
+            let sent = self.session.keep_sent(frame.len() as u32, now);
+            self.sent = sent.ok();
+            sent.map(|(_, stamp)| stamp.number)
+        } else {
+            self.session.keep(frame.len() as u32, now)
+        };
+        let number = match number {
             Ok(number) => number,
             Err(_) => {
                 self.link.undo_post(MAILBOX, lens.0, lens.1, plan);

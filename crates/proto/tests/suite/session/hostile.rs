@@ -199,7 +199,7 @@ fn run(seeds: std::ops::Range<u64>, steps: usize) -> Seen {
     seen
 }
 
-// docs/wire-4.md §20.3, §21.5, §22.2, §23.2, §24.4
+// docs/wire-sessions.md §20.3, §21.5, §22.2, §23.2, §24.4
 #[test]
 fn whatever_happens_messages_come_once_and_in_order_or_are_in_the_account() {
     let seeds = std::env::var("MIZZEN_SEEDS")

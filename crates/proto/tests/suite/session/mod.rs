@@ -1,4 +1,4 @@
-//! Sessions around links, over connections that are cut (docs/wire-4.md).
+//! Sessions around links, over connections that are cut (docs/wire-sessions.md).
 
 mod cases;
 mod claims;

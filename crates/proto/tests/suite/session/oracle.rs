@@ -1,4 +1,4 @@
-//! What must be true of any history: exactly once and in order, or in the account (docs/wire-4.md §22.2, §24.4).
+//! What must be true of any history: exactly once and in order, or in the account (docs/wire-sessions.md §22.2, §24.4).
 
 use std::collections::BTreeSet;
 

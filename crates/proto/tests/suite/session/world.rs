@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use mizzen_proto::session::{ConnectionId, Greeting, Output, SessionOptions};
+use mizzen_proto::session::{ConnectionId, Greeting, Output, SessionOptions, Stamp};
 use mizzen_proto::time::Time;
 
 use super::end::{End, options};
@@ -63,6 +63,9 @@ impl World {
     pub(super) fn post(&mut self, side: usize, pad: usize, body: usize, push: bool) -> bool {
         let accepted = self.ends[side].post(self.serial, pad, body, push, self.now);
         self.serial += u64::from(accepted);
+        if let Some((connection, stamp)) = self.ends[side].sent.take() {
+            self.transmit(side, connection, stamp);
+        }
         self.flush(side);
         accepted
     }
@@ -112,11 +115,7 @@ impl World {
                     let bytes = frame.to_vec();
                     self.write(side, at(connection), |pipe| pipe.write_frame(&bytes));
                 }
-                Output::Transmit { connection, stamp } => {
-                    let kept = &end.kept[&stamp.number];
-                    let bytes = [&stamp.to_bytes()[..], kept].concat();
-                    self.write(side, at(connection), |pipe| pipe.write_frame(&bytes));
-                }
+                Output::Transmit { connection, stamp } => self.transmit(side, connection, stamp),
                 Output::SendBody {
                     connection,
                     body,
@@ -150,6 +149,12 @@ impl World {
         }
         let end = &self.ends[side];
         assert!(end.session.kept_bytes() <= end.session.options().kept_max);
+    }
+
+    fn transmit(&mut self, side: usize, connection: ConnectionId, stamp: Stamp) {
+        let kept = &self.ends[side].kept[&stamp.number];
+        let bytes = [&stamp.to_bytes()[..], kept].concat();
+        self.write(side, connection.0 as usize, |pipe| pipe.write_frame(&bytes));
     }
 
     fn write(&mut self, side: usize, at: usize, write: impl FnOnce(&mut Pipe)) {

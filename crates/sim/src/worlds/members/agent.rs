@@ -405,7 +405,9 @@ impl Keeper {
         while let Some(action) = self.desk.as_mut().and_then(Desk::poll) {
             match action {
                 Action::Send(frame) => {
-                    let message = Message::Names(content(|out| frame.encode(out)));
+                    let mut bytes = vec![];
+                    frame.encode(&mut bytes).expect("it is within the limits");
+                    let message = Message::Names(bytes);
                     self.send_to(frame.to.host.0, message, context);
                 }
                 Action::Answer(process, answer) => {
@@ -413,7 +415,7 @@ impl Keeper {
                     let child = child.filter(|child| child.process == process);
                     if let Some(connection) = child.and_then(|child| child.connection) {
                         let mut bytes = vec![];
-                        answer.encode(&mut bytes);
+                        answer.encode(&mut bytes).expect("its names are short");
                         context.send(connection, Message::Answer(bytes));
                     }
                 }

@@ -7,7 +7,7 @@ use mizzen_proto::boot::OnDeath;
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::{HostId as Host, Pace, Policy};
 
-use crate::faults::Faults;
+use crate::faults::{Fault, Faults};
 use crate::ids::{HostId, MachineId, Place};
 use crate::options::Options;
 use crate::world::{Layout, Seat};
@@ -47,6 +47,10 @@ pub(super) struct Plan {
     pub(super) mistake: Option<Mistake>,
     /// How many names the processes use; none if they work with each other instead.
     pub(super) names: u32,
+    /// How long a process waits at most between two calls about names.
+    pub(super) between_calls: Duration,
+    /// Whether agents come and go all the time, while others hear of it late.
+    churn: bool,
 }
 
 impl Plan {
@@ -77,6 +81,8 @@ impl Plan {
             pace,
             mistake,
             names: 0,
+            between_calls: Duration::from_secs(3),
+            churn: false,
         }
     }
 
@@ -92,7 +98,7 @@ impl Plan {
             OnDeath::Continue
         };
         let plan = Self::new(seed, None);
-        Self {
+        let plan = Self {
             hosts,
             ranks: (0..size).map(|rank| rank * hosts / size).collect(),
             policy: Policy {
@@ -101,6 +107,29 @@ impl Plan {
             },
             names: size / 6 + 2,
             ..plan
+        };
+        match rng.u32(..3) {
+            0 => plan.with_churn(&mut rng),
+            _ => plan,
+        }
+    }
+
+    /// Views that follow each other closely are not seen by chance: a host has to come or go while another, whose lease is good, does
+    /// not hear of it, and somebody there has to read a name that was changed since.
+    fn with_churn(self, rng: &mut Rng) -> Self {
+        let hosts = rng.u32(3..=5);
+        let size = hosts + rng.u32(..=3);
+        Self {
+            hosts,
+            ranks: (0..size).map(|rank| rank * hosts / size).collect(),
+            policy: Policy {
+                max_restarts: 200,
+                ..self.policy
+            },
+            names: 2,
+            between_calls: Duration::from_millis(400),
+            churn: true,
+            ..self
         }
     }
 
@@ -114,25 +143,53 @@ impl Plan {
             starts: false,
             ..Seat::on(HostId(*host))
         });
-        let pace = &self.pace;
-        let short = Duration::from_millis(10);
+        let options = match self.churn {
+            true => self.churning(),
+            false => self.options(),
+        };
         Layout {
             hosts: self.hosts,
             machines: agents.chain(processes).collect(),
-            options: Options {
-                faults: Faults::all(),
-                trouble: pace.verdict() * 4,
-                calm: pace.verdict() * 2 + Duration::from_secs(4),
-                silence: pace.suspect,
-                learning: pace.beat,
-                dialling: pace.suspect,
-                between: pace.beat..=pace.verdict() * 2,
-                outage: short..=pace.verdict() * 3 / 2,
-                pause: short..=pace.verdict() * 3 / 2,
-                down: short..=pace.verdict(),
-                events_max: 2_000_000,
-                ..Options::default()
-            },
+            options,
+        }
+    }
+
+    fn options(&self) -> Options {
+        let pace = &self.pace;
+        let short = Duration::from_millis(10);
+        Options {
+            faults: Faults::all(),
+            trouble: pace.verdict() * 4,
+            calm: pace.verdict() * 2 + Duration::from_secs(4),
+            silence: pace.suspect,
+            learning: pace.beat,
+            dialling: pace.suspect,
+            between: pace.beat..=pace.verdict() * 2,
+            outage: short..=pace.verdict() * 3 / 2,
+            pause: short..=pace.verdict() * 3 / 2,
+            down: short..=pace.verdict(),
+            events_max: 2_000_000,
+            ..Options::default()
+        }
+    }
+
+    /// Agents end and start again soon, and ways are cut for less than a lease.
+    fn churning(&self) -> Options {
+        let pace = &self.pace;
+        let kinds = [
+            Fault::Crash,
+            Fault::Restart,
+            Fault::CutOneWay,
+            Fault::Partition,
+            Fault::Break,
+        ];
+        Options {
+            faults: Faults::of(&kinds),
+            trouble: pace.verdict() * 2,
+            between: pace.beat / 4..=pace.beat * 4,
+            outage: pace.beat / 4..=pace.lease,
+            down: Duration::from_millis(10)..=pace.beat,
+            ..self.options()
         }
     }
 

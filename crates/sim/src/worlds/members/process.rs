@@ -51,8 +51,8 @@ impl Process {
                 context.note(Note::Joined(fence.epoch().0));
                 self.me = Some(process);
                 self.fence = *fence;
-                let names = self.plan.names;
-                self.caller = (names > 0).then(|| Caller::new(process, names));
+                let (names, between) = (self.plan.names, self.plan.between_calls);
+                self.caller = (names > 0).then(|| Caller::new(process, names, between));
                 let wait = Duration::from_millis(context.rng().u64(1..1000));
                 context.set_timer(WORK, context.now() + wait);
             }

@@ -19,16 +19,18 @@ const OPEN_MAX: usize = 3;
 pub(in super::super) struct Caller {
     me: ProcessId,
     names: u32,
+    between: Duration,
     last: u64,
     open: BTreeMap<u64, (u32, Call, Time)>,
     owned: BTreeMap<u32, Address>,
 }
 
 impl Caller {
-    pub(in super::super) fn new(me: ProcessId, names: u32) -> Self {
+    pub(in super::super) fn new(me: ProcessId, names: u32, between: Duration) -> Self {
         Self {
             me,
             names,
+            between,
             last: 0,
             open: BTreeMap::new(),
             owned: BTreeMap::new(),
@@ -53,7 +55,8 @@ impl Caller {
         } else if self.open.len() < OPEN_MAX {
             self.call(agent, dice, context);
         }
-        Duration::from_millis(context.rng().u64(20..3000))
+        let most = self.between.as_millis() as u64;
+        Duration::from_millis(context.rng().u64(20..most))
     }
 
     fn call(&mut self, agent: ConnectionId, dice: u32, context: &mut Context<'_, impl Speaker>) {
@@ -131,6 +134,8 @@ impl Caller {
             Answer::Done { outcome, .. } => Return::Done(outcome),
             Answer::Found { bound, .. } => Return::Found(bound),
             Answer::Free { .. } => Return::Free,
+            // Nobody asks for that here.
+            Answer::Near { .. } => return,
         };
         match (what, returned) {
             (Call::Bind(address), Return::Done(Outcome::Bound(_))) => {

@@ -1,3 +1,0 @@
-//! See `mizzen_fuzz_targets::names`.
-#![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| mizzen_fuzz_targets::names::run(data));
