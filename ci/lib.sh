@@ -39,3 +39,75 @@ two_hosts() {
 on_hosts() {
   "$mizzen" run --hosts "$host1,$host2" --remote-shell 'ip netns exec {host}' "$@"
 }
+
+# Bytes that came and went over the cable between the two hosts so far.
+carried() {
+  ip netns exec "$host1" cat "/sys/class/net/v$$-1/statistics/rx_bytes" "/sys/class/net/v$$-1/statistics/tx_bytes" | { read -r in; read -r out; echo $((in + out)); }
+}
+
+# Job files in a folder for each kind of network between the two hosts, which are in $kinds; libfabric's only where it is installed.
+network_files() {
+  printf '[[network]]\nname = "sealed"\n' > "$1/tls"
+  printf '[[network]]\nname = "clear"\nsecurity = "trusted"\n' > "$1/tcp"
+  printf '[[network]]\nname = "fabric"\ndriver = "ofi"\nprovider = "tcp;ofi_rxm"\nsecurity = "trusted"\ninterfaces = ["10.77.1.0/24"]\n' > "$1/ofi"
+  kinds="tcp tls"
+  if ldconfig -p | grep 'libfabric\.so\.1' > /dev/null; then kinds="$kinds ofi"; fi
+}
+
+# So many hosts, as network namespaces on a switch, called ${hosts[0]} and so on; they and the folder $scratch_dir are gone when the
+# script ends. `on_switch` runs a job on them.
+switched_hosts() {
+  local host
+  switch=mz$$-s hosts=()
+  scratch_dir=$(mktemp -d)
+  trap '[ -z "${job:-}" ] || kill "$job" 2>/dev/null || true; for each in "$switch" "${hosts[@]}"; do ip netns del "$each" 2>/dev/null || true; done; rm -rf "$scratch_dir"' EXIT
+  ip netns add "$switch"
+  ip -n "$switch" link add br0 type bridge
+  ip -n "$switch" link set br0 up
+  for ((host = 0; host < $1; host++)); do
+    hosts+=("mz$$-$host")
+    ip netns add "mz$$-$host"
+    ip link add mz0 netns "mz$$-$host" type veth peer name "port$host" netns "$switch"
+    ip -n "mz$$-$host" addr add "10.77.2.$((host + 1))/24" dev mz0
+    ip -n "mz$$-$host" link set lo up
+    ip -n "mz$$-$host" link set mz0 up
+    ip -n "$switch" link set "port$host" master br0
+    ip -n "$switch" link set "port$host" up
+  done
+}
+
+on_switch() {
+  local list
+  list=$(IFS=,; echo "${hosts[*]}")
+  "$mizzen" run --hosts "$list" --remote-shell 'ip netns exec {host}' "$@"
+}
+
+# Pulls the cable of a host (`cable 2 down`) or puts it back (`cable 2 up`).
+cable() {
+  ip -n "$switch" link set "port$1" "$2"
+}
+
+# All processes of a host, the agent too.
+processes_of() {
+  ip netns pids "${hosts[$1]}"
+}
+
+# Sends a signal to all of them at once.
+signal_host() {
+  kill "-$2" $(processes_of "$1") 2>/dev/null || true
+}
+
+# The time of day, in milliseconds.
+now() {
+  date +%s%3N
+}
+
+# Waits until a command succeeds, so many milliseconds at most.
+await() {
+  local until=$(($(now) + $1))
+  shift
+  until "$@"; do
+    [ "$(now)" -lt "$until" ] || return 1
+    sleep 0.02
+  done
+}
