@@ -9,6 +9,7 @@
 //! | `machine`, `world` | what is simulated, and what must hold |
 //! | `faults`, `options` | what goes wrong, and for how long |
 //! | `network`, `connection` | connections that keep order, break, and are cut |
+//! | `terrain` | clusters, gateways, and the networks between them |
 //! | `agenda`, `clock`, `event` | virtual time |
 //! | `kernel` | runs one history |
 //! | `linear` | whether operations could have happened one after another |
@@ -33,6 +34,7 @@ mod machine;
 mod network;
 mod options;
 mod tally;
+mod terrain;
 mod world;
 pub mod worlds;
 
@@ -45,4 +47,5 @@ pub use linear::{Done, Judgement, Object, judge};
 pub use machine::{Context, Machine, Opened, Payload};
 pub use options::Options;
 pub use tally::{Marks, Traffic};
+pub use terrain::{Terrain, Way};
 pub use world::{Layout, Report, Seat, Truth, Violation, World};

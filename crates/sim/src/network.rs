@@ -13,11 +13,14 @@ use crate::agenda::{Agenda, Class};
 use crate::connection::{Connection, End, EndState, Item, Side};
 use crate::event::Event;
 use crate::ids::{ConnectionId, HostId, Life, MachineId, Place};
+use crate::machine::Payload;
 use crate::options::Options;
+use crate::terrain::Traversal;
 
 #[derive(Debug)]
 pub(crate) struct Network<P> {
     options: Options,
+    ways: Traversal,
     /// Whether some messages take far longer than others.
     is_slow: bool,
     rng: Rng,
@@ -61,10 +64,11 @@ struct Cut {
     since: Time,
 }
 
-impl<P> Network<P> {
+impl<P: Payload> Network<P> {
     pub(crate) fn new(hosts: u32, options: Options, is_slow: bool, rng: Rng) -> Self {
         let hosts = hosts as usize;
         Self {
+            ways: Traversal::new(options.terrain.clone()),
             options,
             is_slow,
             rng,
@@ -205,8 +209,9 @@ impl<P> Network<P> {
             (_, EndState::Gone) => {
                 // As a host answers what nobody of it waits for.
                 if self.powered[to.index()] && !self.is_cut(to, from) {
-                    let learns = now + self.delay(from == to);
-                    agenda.add(learns, Class::News, Event::Tell(id, side));
+                    if let Some(delay) = self.delay(now, (to, from), 0) {
+                        agenda.add(now + delay, Class::News, Event::Tell(id, side));
+                    }
                 }
                 return None;
             }
@@ -361,7 +366,7 @@ impl<P> Network<P> {
                 }
                 let stalled = std::mem::take(&mut connection.way_mut(side).stalled);
                 for _ in 0..stalled {
-                    self.schedule(now, id, side, agenda);
+                    self.schedule(now, id, side, 0, agenda);
                 }
             }
         }
@@ -414,17 +419,30 @@ impl<P> Network<P> {
         if way.is_shut {
             return;
         }
+        let length = match &item {
+            Item::Message(message) => message.wire_len(),
+            _ => 0,
+        };
         way.queue.push_back(item);
-        self.schedule(now, id, side, agenda);
+        self.schedule(now, id, side, length, agenda);
     }
 
-    /// One more thing of that way arrives, after those before it.
-    fn schedule(&mut self, now: Time, id: ConnectionId, side: Side, agenda: &mut Agenda<Event>) {
+    /// One more thing of that way arrives, after those before it; never, if there is no way.
+    fn schedule(
+        &mut self,
+        now: Time,
+        id: ConnectionId,
+        side: Side,
+        length: usize,
+        agenda: &mut Agenda<Event>,
+    ) {
         let Some(connection) = self.get(id) else {
             return;
         };
-        let near = connection.end(Side::DIALLER).host == connection.end(Side::LISTENER).host;
-        let delay = self.delay(near);
+        let ends = (connection.end(side).host, connection.end(side.other()).host);
+        let Some(delay) = self.delay(now, ends, length) else {
+            return;
+        };
         let Some(connection) = self.get_mut(id) else {
             return;
         };
@@ -434,19 +452,25 @@ impl<P> Network<P> {
         agenda.add(arrives, Class::News, Event::Arrive(id, side));
     }
 
-    fn delay(&mut self, near: bool) -> Duration {
-        if near {
-            return Duration::from_nanos(self.rng.u64(1_000..20_000));
+    /// How long something of that length takes from one host to the other. None, if there is no way.
+    fn delay(&mut self, now: Time, ends: (HostId, HostId), length: usize) -> Option<Duration> {
+        if ends.0 == ends.1 {
+            return Some(Duration::from_nanos(self.rng.u64(1_000..20_000)));
         }
-        let (low, high) = (self.options.delay.start(), self.options.delay.end());
-        let (low, high) = (low.as_nanos() as u64, high.as_nanos() as u64);
         let far_longer = self.is_slow && self.rng.u32(..SLOW_ONE_IN) == 0;
         let factor = if far_longer {
             self.rng.u64(1..=SLOW_FACTOR)
         } else {
             1
         };
-        Duration::from_nanos(self.rng.u64(low..=high) * factor)
+        let delay = if self.ways.is_flat() {
+            let (low, high) = (self.options.delay.start(), self.options.delay.end());
+            let (low, high) = (low.as_nanos() as u64, high.as_nanos() as u64);
+            Duration::from_nanos(self.rng.u64(low..=high))
+        } else {
+            self.ways.takes(now, ends, length, &mut self.rng)?
+        };
+        Some(delay * factor as u32)
     }
 
     fn within_learning(&mut self) -> Duration {

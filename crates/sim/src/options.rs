@@ -6,6 +6,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::faults::Faults;
+use crate::terrain::Terrain;
 
 /// The frame of one history.
 #[derive(Debug, Clone)]
@@ -16,7 +17,9 @@ pub struct Options {
     pub trouble: Duration,
     /// The liveness phase: in this time everything that waits must have ended.
     pub calm: Duration,
-    /// How long a message takes between two hosts.
+    /// Which hosts reach each other: by default all, over one network.
+    pub terrain: Terrain,
+    /// How long a message takes between two hosts of that one network.
     pub delay: RangeInclusive<Duration>,
     /// How long what was sent may be unacknowledged before the sender's connection breaks (TCP_USER_TIMEOUT).
     pub silence: Duration,
@@ -46,6 +49,7 @@ impl Default for Options {
             faults: Faults::all(),
             trouble: s(10),
             calm: s(60),
+            terrain: Terrain::default(),
             delay: Duration::from_micros(20)..=Duration::from_micros(500),
             silence: s(4),
             learning: s(2),

@@ -13,6 +13,7 @@ use crate::campaign::Scenario;
 /// All of them.
 pub const ALL: &[Scenario] = &[
     network::SCENARIO,
+    network::CLUSTERS,
     link::WHOLE,
     link::CUT,
     session::LIVING,
