@@ -25,7 +25,9 @@
 //!
 //! # The format
 //!
-//! One `[[network]]` for each network, at least one.
+//! One `[[network]]` for each network, at least one; the rest may be left out.
+//!
+//! ## `[[network]]`: what carries messages between some hosts
 //!
 //! | key | meaning | without it |
 //! | --- | --- | --- |
@@ -40,20 +42,73 @@
 //! A network with the driver `"ofi"` does not encrypt, so it must be declared `security = "trusted"`: the author of the file
 //! decides that, not a default.
 //!
+//! ## `[[channel]]`: a plane of its own over one network
+//!
+//! | key | meaning | without it |
+//! | --- | --- | --- |
+//! | `name` | what the channel is called, as a network is; no two channels alike, virtual or not | required |
+//! | `network` | the network that carries it; several channels may be over one | required |
+//! | `hosts` | the hosts that are on it | all of its network |
+//!
+//! A network over which the file has no channel has one that is called like it.
+//!
+//! ## `[[vchannel]]`: channels joined
+//!
+//! | key | meaning | without it |
+//! | --- | --- | --- |
+//! | `name` | as above | required |
+//! | `channels` | the channels that it joins, in order of preference | required |
+//!
+//! A host that is on two channels of a virtual channel is a gateway between them. The channel called `default` is the one that
+//! everybody is on; if the file has none of that name, it is a virtual channel that joins all others, in the order of the file.
+//!
+//! ## `[[cluster]]`: hosts that are near each other
+//!
+//! | key | meaning | without it |
+//! | --- | --- | --- |
+//! | `name` | as above | required |
+//! | `hosts` | its hosts; none may be in two clusters | required |
+//!
+//! A host that is in none is in the cluster that is called like the first network that it is on.
+//!
+//! ```
+//! # use mizzen_config::JobFile;
+//! // Two clusters that share no network, and a host that is on both of theirs.
+//! let file = JobFile::parse("mizzen.toml", r#"
+//!     [[network]]
+//!     name = "sci"
+//!     hosts = ["foo0", "foo1", "foo2"]
+//!
+//!     [[network]]
+//!     name = "bip"
+//!     hosts = ["foo2", "goo0", "goo1"]
+//!
+//!     [[vchannel]]
+//!     name = "default"
+//!     channels = ["sci", "bip"]
+//! "#)?;
+//! let hosts = ["foo0", "foo1", "foo2", "goo0", "goo1"];
+//! assert_eq!(file.gateways("default", &hosts), ["foo2"]);
+//! assert_eq!(file.cluster_of("goo1"), Some("bip"));
+//! # Ok::<(), mizzen_config::Error>(())
+//! ```
+//!
 //! Why this is a separate crate: the TOML parser stays out of the library that programs link, and the file, which may come
 //! from somebody else, is read without unsafe code.
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | `check` | from text to networks: which key may say what |
-//! | `network`, `interface` | what comes out |
+//! | `check` | from text to networks, channels and clusters: which key may say what |
+//! | `network`, `interface`, `channel`, `cluster` | what comes out |
 //! | `error` | what is wrong, where, and what to write instead |
 //! | `near` | which known word was meant |
 //! | [`limits`] | how much a file may hold |
 
 #![forbid(unsafe_code)]
 
+mod channel;
 mod check;
+mod cluster;
 mod error;
 mod interface;
 pub mod limits;
@@ -63,6 +118,8 @@ mod network;
 use std::io::Read;
 use std::path::Path;
 
+pub use channel::{Channel, DEFAULT_CHANNEL, VirtualChannel};
+pub use cluster::Cluster;
 pub use error::{Error, ErrorKind, Place};
 pub use interface::{Interface, Subnet};
 pub use network::{Driver, Hosts, Network, Security};
@@ -71,6 +128,10 @@ pub use network::{Driver, Hosts, Network, Security};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFile {
     networks: Vec<Network>,
+    channels: Vec<Channel>,
+    virtual_channels: Vec<VirtualChannel>,
+    clusters: Vec<Cluster>,
+    has_channels: bool,
 }
 
 impl JobFile {
@@ -98,8 +159,14 @@ impl JobFile {
     ///
     /// The first thing in the file that is wrong: see [`ErrorKind`].
     pub fn parse(name: &str, text: impl AsRef<[u8]>) -> Result<Self, Error> {
-        let networks = check::networks(name, text.as_ref())?;
-        Ok(Self { networks })
+        let contents = check::file(name, text.as_ref())?;
+        Ok(Self {
+            networks: contents.networks,
+            channels: contents.channels,
+            virtual_channels: contents.virtual_channels,
+            clusters: contents.clusters,
+            has_channels: contents.has_channels,
+        })
     }
 
     /// Reads, parses and checks a file.
@@ -143,5 +210,91 @@ impl JobFile {
         self.networks
             .iter()
             .filter(move |network| network.hosts.contains(host))
+    }
+
+    /// The channels over one network each: those of the file, then one for each network that has none.
+    ///
+    /// ```
+    /// # use mizzen_config::JobFile;
+    /// let file = JobFile::parse("mizzen.toml", "[[network]]\nname = 'site'\n")?;
+    /// assert_eq!(file.channels()[0].name, "site");
+    /// # Ok::<(), mizzen_config::Error>(())
+    /// ```
+    pub fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    /// The virtual channels, [`DEFAULT_CHANNEL`] too, unless a channel over one network has that name.
+    pub fn virtual_channels(&self) -> &[VirtualChannel] {
+        &self.virtual_channels
+    }
+
+    /// Whether the file itself names a channel, virtual or not.
+    pub fn has_channels(&self) -> bool {
+        self.has_channels
+    }
+
+    /// The clusters that the file names.
+    pub fn clusters(&self) -> &[Cluster] {
+        &self.clusters
+    }
+
+    /// The cluster of a host: one that has it, or the first network that it is on. None, if it is on none.
+    pub fn cluster_of(&self, host: &str) -> Option<&str> {
+        let mut declared = self
+            .clusters
+            .iter()
+            .filter(|cluster| cluster.hosts.contains(host));
+        let declared = declared.next().map(|cluster| &cluster.name[..]);
+        declared.or_else(|| Some(&self.networks_of(host).next()?.name))
+    }
+
+    /// The channels that make up a channel: those that it joins, or itself. Empty, if there is none of that name.
+    ///
+    /// ```
+    /// # use mizzen_config::JobFile;
+    /// let file = JobFile::parse("mizzen.toml", "[[network]]\nname = 'a'\n[[network]]\nname = 'b'\n")?;
+    /// let names = |of| file.parts(of).map(|part| part.name.as_str()).collect::<Vec<_>>();
+    /// assert_eq!(names("default"), ["a", "b"]);
+    /// assert_eq!(names("b"), ["b"]);
+    /// # Ok::<(), mizzen_config::Error>(())
+    /// ```
+    pub fn parts(&self, channel: &str) -> impl Iterator<Item = &Channel> {
+        let joined = self
+            .virtual_channels
+            .iter()
+            .find(|known| known.name == channel);
+        let names: Vec<&str> = match joined {
+            Some(joined) => joined.channels.iter().map(String::as_str).collect(),
+            None => self
+                .channels
+                .iter()
+                .map(|known| &known.name[..])
+                .filter(|name| *name == channel)
+                .collect(),
+        };
+        let part = |name| self.channels.iter().find(move |known| known.name == name);
+        names.into_iter().filter_map(part)
+    }
+
+    /// Which of a job's hosts are gateways of a channel: those that are on two of its parts between which somebody needs them.
+    ///
+    /// A host is needed between two parts if one of them has a host that is not on the other, and the other way round.
+    pub fn gateways<'h>(&self, channel: &str, hosts: &[&'h str]) -> Vec<&'h str> {
+        let parts: Vec<&Channel> = self.parts(channel).collect();
+        let only = |one: &Channel, other: &Channel| {
+            hosts
+                .iter()
+                .any(|host| one.hosts.contains(host) && !other.hosts.contains(host))
+        };
+        let is_gateway = |host: &str| {
+            let on = || parts.iter().filter(|part| part.hosts.contains(host));
+            on().any(|one| on().any(|other| only(one, other) && only(other, one)))
+        };
+        hosts
+            .iter()
+            .copied()
+            .filter(|host| is_gateway(host))
+            .collect()
     }
 }

@@ -6,13 +6,19 @@ pub const FILE: usize = 1 << 20;
 /// Networks of a file. A host with eight adapters, in eight clusters.
 pub const NETWORKS: usize = 64;
 
-/// Hosts that a network lists: as many as a job has processes.
+/// Channels of a file, and virtual channels.
+pub const CHANNELS: usize = 256;
+
+/// Clusters of a file.
+pub const CLUSTERS: usize = 1024;
+
+/// Hosts that a network, a channel or a cluster lists: as many as a job has processes.
 pub const HOSTS: usize = 65_536;
 
 /// Interfaces and subnets that a network lists.
 pub const INTERFACES: usize = 64;
 
-/// Bytes of a network's name.
+/// Bytes of the name of a network, a channel or a cluster.
 pub const NAME: usize = 32;
 
 /// Bytes of a host's name, as in the DNS.

@@ -3,7 +3,7 @@
 use strsim::osa_distance;
 
 /// The known word that is nearest, if it is near enough to be meant.
-pub(crate) fn nearest(word: &str, known: &[&'static str]) -> Option<&'static str> {
+pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     if word.chars().nth(LONGEST).is_some() {
         return None;
     }

@@ -32,7 +32,10 @@ fn a_file_without_networks_is_refused() {
 #[test]
 fn one_bracket_is_not_enough() {
     let error = parse("[network]\nname = 'site'\n").unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::SingleNetwork), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::SingleTable { key: "network" }),
+        "{error}"
+    );
     assert!(
         error
             .to_string()
@@ -42,16 +45,14 @@ fn one_bracket_is_not_enough() {
 
 #[test]
 fn what_is_planned_is_not_taken_for_granted() {
-    let error = parse("[[network]]\nname = 'a'\n[[channel]]\nname = 'b'\n").unwrap_err();
+    let error = parse("[[network]]\nname = 'a'\n[[site]]\nname = 'b'\n").unwrap_err();
     assert_eq!(error.place().unwrap().line, 3);
-    assert!(
-        error.to_string().contains("the file has no `channel`"),
-        "{error}"
-    );
-    assert!(
-        error.to_string().contains("it has only `network` today"),
-        "{error}"
-    );
+    for part in [
+        "the file has no `site`",
+        "`network`, `channel`, `vchannel` or `cluster`",
+    ] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn the_first_unknown_key_is_told() {
 #[test]
 fn a_network_has_a_name() {
     let error = parse("[[network]]\nname = 'a'\n\n[[network]]\nport = 1\n").unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::NoName), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::NoName { .. }), "{error}");
     assert_eq!(error.place().unwrap().line, 4);
 }
 

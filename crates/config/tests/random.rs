@@ -18,6 +18,19 @@ name = "fast"
 driver = "ofi"
 provider = "tcp;ofi_rxm"
 security = "trusted"
+
+[[channel]]
+name = "bulk"
+network = "fast"
+hosts = ["a", "b"]
+
+[[vchannel]]
+name = "default"
+channels = ["site", "bulk"]
+
+[[cluster]]
+name = "near"
+hosts = ["a", "b"]
 "#;
 
 /// Parses, and checks whatever comes out.
@@ -32,6 +45,15 @@ fn look_at(bytes: &[u8]) {
                 if matches!(network.driver, Driver::Ofi { .. }) {
                     assert_eq!(network.security, Security::Trusted);
                 }
+                assert!(
+                    file.channels()
+                        .iter()
+                        .any(|each| each.network == network.name)
+                );
+            }
+            assert!(file.parts(mizzen_config::DEFAULT_CHANNEL).count() > 0);
+            for joined in file.virtual_channels() {
+                assert_eq!(file.parts(&joined.name).count(), joined.channels.len());
             }
         }
         Err(error) => {
@@ -73,6 +95,9 @@ fn change() -> impl Strategy<Value = Change> {
         Just("ä"),
         Just("\r"),
         Just("[[network]]\n"),
+        Just("[[channel]]\n"),
+        Just("[[vchannel]]\n"),
+        Just("[[cluster]]\n"),
         Just("1e9"),
         Just("1979-05-27"),
         Just("/0"),

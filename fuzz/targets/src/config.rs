@@ -14,6 +14,15 @@ pub fn run(data: &[u8]) {
                 if matches!(network.driver, Driver::Ofi { .. }) {
                     assert_eq!(network.security, Security::Trusted);
                 }
+                assert!(
+                    file.channels()
+                        .iter()
+                        .any(|each| each.network == network.name)
+                );
+            }
+            assert!(file.parts(mizzen_config::DEFAULT_CHANNEL).count() > 0);
+            for joined in file.virtual_channels() {
+                assert_eq!(file.parts(&joined.name).count(), joined.channels.len());
             }
         }
         Err(error) => {

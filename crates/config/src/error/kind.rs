@@ -35,12 +35,15 @@ pub enum ErrorKind {
         known: &'static [&'static str],
     },
     /// `[network]` instead of `[[network]]`.
-    #[error("`network` is a list, and this is one table")]
-    SingleNetwork,
+    #[error("`{key}` is a list, and this is one table")]
+    SingleTable {
+        /// The key.
+        key: &'static str,
+    },
     /// No network at all.
     #[error("there is no network")]
     NoNetwork,
-    /// More than [`limits::NETWORKS`], [`limits::HOSTS`] or [`limits::INTERFACES`].
+    /// More than [`limits`] allows.
     #[error("`{key}` has {count} entries")]
     TooMany {
         /// Of what.
@@ -50,9 +53,66 @@ pub enum ErrorKind {
         /// How many there may be.
         most: usize,
     },
-    /// A network without a name.
-    #[error("this network has no name")]
-    NoName,
+    /// A network, a channel or a cluster without a name.
+    #[error("this {what} has no name")]
+    NoName {
+        /// Which of them it is.
+        what: &'static str,
+    },
+    /// A table without a key that it needs.
+    #[error("this {what} has no `{key}`")]
+    Missing {
+        /// What the table is.
+        what: &'static str,
+        /// The key.
+        key: &'static str,
+    },
+    /// A network or a channel that the file does not have.
+    #[error("there is no {what} called {name}")]
+    UnknownName {
+        /// Which of them it is.
+        what: &'static str,
+        /// The name, quoted.
+        name: String,
+        /// The name that was probably meant.
+        near: Option<String>,
+    },
+    /// A channel that is called like a network it is not over.
+    #[error(
+        "this channel is called \"{name}\" like the network on line {line}, and is over another"
+    )]
+    NameOfNetwork {
+        /// The name.
+        name: String,
+        /// The line of the network.
+        line: usize,
+    },
+    /// A channel with a host that its network does not have.
+    #[error("{host} is not on the network \"{network}\"")]
+    NotOnNetwork {
+        /// The host, quoted.
+        host: String,
+        /// The network.
+        network: String,
+    },
+    /// A virtual channel of which some part has no gateway to the others.
+    #[error(
+        "nothing gets from \"{one}\" to \"{other}\": no host is on both, and none leads from one to the other"
+    )]
+    Apart {
+        /// A channel of it.
+        one: String,
+        /// One that cannot be reached from there.
+        other: String,
+    },
+    /// A host in two clusters.
+    #[error("{host} is in the cluster \"{first}\" already")]
+    InTwoClusters {
+        /// The host, quoted.
+        host: String,
+        /// The first cluster that has it.
+        first: String,
+    },
     /// A value of the wrong type for its key.
     #[error("`{key}` is {expected}, and this is {found}")]
     WrongType {
@@ -64,14 +124,18 @@ pub enum ErrorKind {
         found: &'static str,
     },
     /// A name that is not valid.
-    #[error("{name} cannot be the name of a network")]
+    #[error("{name} cannot be the name of a {what}")]
     BadName {
+        /// Of what.
+        what: &'static str,
         /// The name, quoted.
         name: String,
     },
-    /// Two networks with one name.
-    #[error("two networks are called \"{name}\"; the first is on line {first}")]
+    /// Two networks, channels or clusters with one name.
+    #[error("two {what} are called \"{name}\"; the first is on line {first}")]
     SameName {
+        /// Two of what.
+        what: &'static str,
         /// The name.
         name: String,
         /// The line of the first.
@@ -94,6 +158,8 @@ pub enum ErrorKind {
     Empty {
         /// The key.
         key: &'static str,
+        /// What holds without the key, if it may be left out.
+        without: Option<&'static str>,
     },
     /// The same entry twice in a list.
     #[error("{value} is in `{key}` twice")]
@@ -164,18 +230,41 @@ impl ErrorKind {
                     list(known, '`')
                 ),
             },
-            Self::SingleNetwork => "write [[network]], with two brackets on each side".to_owned(),
+            Self::SingleTable { key } => {
+                format!("write [[{key}]], with two brackets on each side")
+            }
             Self::NoNetwork => {
                 "add one; two lines are enough: [[network]], and under it name = \"site\""
                     .to_owned()
             }
             Self::TooMany { most, .. } => format!("at most {most} are allowed; leave some out"),
-            Self::NoName => "add name = \"site\", or what you like to call it".to_owned(),
+            Self::NoName { .. } => "add name = \"site\", or what you like to call it".to_owned(),
+            Self::Missing { key, .. } => match *key {
+                "network" => "add network = \"site\", the network that carries it",
+                "channels" => "add channels = [\"one\", \"two\"], the channels that it joins",
+                _ => "add hosts = [\"a\", \"b\"], the hosts that are in it",
+            }
+            .to_owned(),
+            Self::UnknownName {
+                near: Some(near), ..
+            } => format!("did you mean \"{near}\"?"),
+            Self::UnknownName { what, name, .. } => {
+                format!("add [[{what}]] with name = {name}, or name one that is there")
+            }
+            Self::NameOfNetwork { .. } => "give this channel another name".to_owned(),
+            Self::NotOnNetwork { .. } => {
+                "add it to the hosts of that network, or remove it here".to_owned()
+            }
+            Self::Apart { .. } => {
+                "put a host on both: it is the gateway; or leave one of them out".to_owned()
+            }
+            Self::InTwoClusters { .. } => "write it in one of them only".to_owned(),
             Self::WrongType { expected, .. } => match *expected {
                 "a text" => "write it in quotes".to_owned(),
                 "a list" => "write it in brackets, as in [\"a\", \"b\"]".to_owned(),
                 "a number" => "write it without quotes and without a point".to_owned(),
-                _ => "write [[network]] on a line, and its keys on the lines below".to_owned(),
+                _ => "write its name in two brackets on a line, and its keys on the lines below"
+                    .to_owned(),
             },
             Self::BadName { .. } => {
                 format!("use 1 to {} of the characters a-z, 0-9 and -", limits::NAME)
@@ -185,13 +274,11 @@ impl ErrorKind {
                 near: Some(near), ..
             } => format!("did you mean \"{near}\"?"),
             Self::UnknownValue { known, .. } => format!("write {}", list(known, '"')),
-            Self::Empty { key } => {
-                let all = match *key {
-                    "hosts" => "all hosts are on the network",
-                    _ => "interfaces are chosen by what can be reached",
-                };
-                format!("write what you mean, or leave `{key}` out: then {all}")
-            }
+            Self::Empty {
+                key,
+                without: Some(all),
+            } => format!("write what you mean, or leave `{key}` out: then {all}"),
+            Self::Empty { .. } => "write what you mean".to_owned(),
             Self::Repeated { .. } => "write it once".to_owned(),
             Self::BadHost { .. } => format!(
                 "write it as in --hosts: 1 to {} characters, no blanks, commas or =, no dash in front",
