@@ -15,6 +15,7 @@
 //! | [`session`] | what outlives connections: numbers, acknowledgements, resuming, the account |
 //! | [`membership`] | who belongs to the job and who lives: the root, agents, verdicts |
 //! | [`registry`] | names, kept by the agents of the hosts |
+//! | [`route`] | ways through clusters of clusters |
 //! | [`time`] | what a machine is told of the clock |
 //!
 //! Commands are verbs, input is `handle_*`, output is `poll_*`. A [`ProtocolError`] means that the peer
@@ -31,6 +32,7 @@ mod kind;
 pub mod link;
 pub mod membership;
 pub mod registry;
+pub mod route;
 pub mod session;
 pub mod time;
 pub mod wire;

@@ -5,4 +5,5 @@ mod link;
 mod pair;
 mod paragraphs;
 mod random;
+mod route;
 mod session;
