@@ -71,5 +71,11 @@ pub(crate) fn parse_hosts(texts: &[String]) -> anyhow::Result<Vec<Host>> {
     Ok(hosts)
 }
 
+/// The host of each rank: dealt in blocks, the first hosts getting what is left over.
+pub(crate) fn deal(size: u32, hosts: usize) -> impl Iterator<Item = usize> {
+    let (each, more) = (size as usize / hosts, size as usize % hosts);
+    (0..hosts).flat_map(move |host| std::iter::repeat_n(host, each + usize::from(host < more)))
+}
+
 /// Asks for nothing: there is nobody to answer.
 pub(crate) const DEFAULT_REMOTE_SHELL: &str = "ssh -o BatchMode=yes {host}";

@@ -10,6 +10,7 @@
 //! | `run.rs`, `run/` | the launcher: its loop, the job it decides about, its links to agents, what it prints |
 //! | `bench.rs`, `bench/` | the measurements |
 //! | `doctor.rs`, `doctor/` | whether hosts are ready, and what to do if not |
+//! | `topo.rs`, `topo/` | hosts, networks, gateways, and the ways between ranks |
 //! | `signals.rs` | the names of signals, and what they ask for |
 
 mod bench;
@@ -18,6 +19,7 @@ mod hosts;
 mod options;
 mod run;
 mod signals;
+mod topo;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::bench(&options),
         Command::BenchSide { work } => bench::serve(&work).map(|()| ExitCode::SUCCESS),
         Command::Doctor(options) => doctor::doctor(&options),
+        Command::Topo(options) => topo::topo(&options),
         Command::DoctorSide => doctor::serve().map(|()| ExitCode::SUCCESS),
         Command::DoctorReadable => {
             doctor::serve_readable();

@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use crate::bench::Bench;
 use crate::doctor::Doctor;
 use crate::run::{AFTER_RUN, Run, processes};
+use crate::topo::Topo;
 
 /// Starts and watches parallel programs.
 #[derive(Debug, Parser)]
@@ -58,6 +59,7 @@ pub(crate) enum Command {
     Run(Box<Run>),
     Bench(Box<Bench>),
     Doctor(Box<Doctor>),
+    Topo(Box<Topo>),
     /// Take part in a measurement. Run by `mizzen bench`.
     #[command(hide = true)]
     BenchSide {

@@ -20,8 +20,9 @@ use mizzen_proto::boot::{Death, OnDeath, SignalOrigin, ToAgent, Unreachable};
 use mizzen_proto::membership::{Ending, Entry, HostEnd, News, Pace};
 use mizzen_proto::time::Time;
 
+use crate::hosts::deal;
 use crate::signals;
-use rank::{Rank, deal};
+use rank::Rank;
 
 /// All that is known of the processes.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The networks of a job: from its file, or the plain one.
 
 use anyhow::{Context, ensure};
-use mizzen_config::{Driver, Interface, JobFile, Security};
+use mizzen_config::{DEFAULT_CHANNEL, Driver, Interface, JobFile, Security};
 use mizzen_proto::boot::{Carrier, MAX_INTERFACES, MAX_NETWORKS, Network};
 
 use super::options::Run;
@@ -14,10 +14,28 @@ pub(crate) fn networks(options: &Run, hosts: &[Host]) -> anyhow::Result<Vec<Vec<
         return Ok(vec![vec![Network::plain()]; hosts.len()]);
     };
     let file = JobFile::read(path).context("the job's file cannot be used")?;
+    tell_of_gateways(&file, hosts)?;
     for network in file.networks() {
         warn(network, hosts.len());
     }
     hosts.iter().map(|host| of_host(&file, host)).collect()
+}
+
+/// What the file may describe, and jobs do not do yet, is not silently left out.
+fn tell_of_gateways(file: &JobFile, hosts: &[Host]) -> anyhow::Result<()> {
+    ensure!(
+        !file.has_channels(),
+        "jobs cannot use the channels of a file yet, `mizzen topo` only shows them; leave [[channel]] and [[vchannel]] out"
+    );
+    let names: Vec<&str> = hosts.iter().map(|host| &host.name[..]).collect();
+    let gateways = file.gateways(DEFAULT_CHANNEL, &names);
+    if !gateways.is_empty() {
+        say(&format!(
+            "warning: some hosts share no network, and gateways do not forward yet: what is on both of theirs ({}) does not help them.",
+            gateways.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 fn of_host(file: &JobFile, host: &Host) -> anyhow::Result<Vec<Network>> {

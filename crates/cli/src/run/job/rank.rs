@@ -46,9 +46,3 @@ impl Rank {
         }
     }
 }
-
-/// The host of each rank.
-pub(super) fn deal(size: u32, hosts: usize) -> impl Iterator<Item = usize> {
-    let (each, more) = (size as usize / hosts, size as usize % hosts);
-    (0..hosts).flat_map(move |host| std::iter::repeat_n(host, each + usize::from(host < more)))
-}
