@@ -177,7 +177,10 @@ impl<'a> Listener<'a> {
 
     fn lose(&mut self, gone: Gone) -> anyhow::Result<()> {
         let rank = gone.rank();
-        println!("lost {rank} at {}: {gone}", now());
+        // Who has said its last word may leave before the others have.
+        let has_ended = self.heard.get(&rank).is_some_and(|heard| heard.has_ended);
+        let what = if has_ended { "done with" } else { "lost" };
+        println!("{what} {rank} at {}: {gone}", now());
         let known = self
             .lost
             .lock()
