@@ -36,8 +36,15 @@ impl Exchange {
             if !slot.is_done() {
                 self.look(mine, reach);
             }
-            if slot.is_done() || fills && self.fill(slot) {
+            if slot.is_done() {
                 return Ok(());
+            }
+            if fills && slot.is_matched() {
+                // It may sleep until the rest has come: then the networks' own thread must look at them, not this one.
+                polling = None;
+                if self.fill(slot) {
+                    return Ok(());
+                }
             }
             match patience.step() {
                 Step::Again => {
