@@ -16,6 +16,7 @@
 //! | [`membership`] | who belongs to the job and who lives: the root, agents, verdicts |
 //! | [`registry`] | names, kept by the agents of the hosts |
 //! | [`route`] | ways through clusters of clusters |
+//! | [`relay`] | gateways that hand on what is not for them |
 //! | [`time`] | what a machine is told of the clock |
 //!
 //! Commands are verbs, input is `handle_*`, output is `poll_*`. A [`ProtocolError`] means that the peer
@@ -32,6 +33,7 @@ mod kind;
 pub mod link;
 pub mod membership;
 pub mod registry;
+pub mod relay;
 pub mod route;
 pub mod session;
 pub mod time;

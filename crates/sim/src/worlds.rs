@@ -5,6 +5,7 @@ pub mod link;
 pub mod members;
 mod mesh;
 pub mod network;
+pub mod relay;
 pub mod session;
 mod size;
 
@@ -21,4 +22,5 @@ pub const ALL: &[Scenario] = &[
     members::SCENARIO,
     members::NAMES,
     broker::SCENARIO,
+    relay::SCENARIO,
 ];

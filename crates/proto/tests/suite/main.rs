@@ -5,5 +5,6 @@ mod link;
 mod pair;
 mod paragraphs;
 mod random;
+mod relay;
 mod route;
 mod session;
