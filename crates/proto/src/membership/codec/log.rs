@@ -190,7 +190,7 @@ pub(super) fn members(r: &mut Reader<'_>) -> Result<Members, DecodeError> {
         epoch: Epoch(r.u64()?),
         ..Members::default()
     };
-    for (id, host) in r.list(host)? {
+    for (id, host) in in_order(r.list(host)?)? {
         if members.hosts.len() >= MAX_HOSTS || members.hosts.insert(id, host).is_some() {
             return Err(DecodeError::Value);
         }
@@ -200,13 +200,13 @@ pub(super) fn members(r: &mut Reader<'_>) -> Result<Members, DecodeError> {
         let host = HostId(r.u32()?);
         Ok((first, Block { count, host }))
     };
-    for (first, block) in r.list(block)? {
+    for (first, block) in in_order(r.list(block)?)? {
         let known = members.hosts.contains_key(&block.host);
         if !known || members.add_block(first, block).is_err() {
             return Err(DecodeError::Value);
         }
     }
-    for (rank, state) in r.list(state)? {
+    for (rank, state) in in_order(r.list(state)?)? {
         let known = members.hosts.contains_key(&state.host) && members.state(rank).is_some();
         if !known || members.ranks.insert(rank, state).is_some() {
             return Err(DecodeError::Value);
@@ -225,6 +225,14 @@ pub(super) fn members(r: &mut Reader<'_>) -> Result<Members, DecodeError> {
         _ => return Err(DecodeError::Value),
     };
     Ok(members)
+}
+
+/// What has one meaning has one form: lists of different things are in order.
+fn in_order<K: Ord, V>(list: Vec<(K, V)>) -> Result<Vec<(K, V)>, DecodeError> {
+    match list.is_sorted_by(|one, next| one.0 < next.0) {
+        true => Ok(list),
+        false => Err(DecodeError::Value),
+    }
 }
 
 fn host(r: &mut Reader<'_>) -> Result<(HostId, Host), DecodeError> {
