@@ -20,6 +20,7 @@ mod error;
 mod event;
 mod id;
 mod part;
+mod wakeup;
 
 pub use caps::Caps;
 pub use driver::Driver;
@@ -27,3 +28,4 @@ pub use error::{ConnectError, DriverError, Refused};
 pub use event::{ConnectFailure, Event, LossReason, Way};
 pub use id::{BodyId, Locator, LocatorError, PeerId};
 pub use part::{Gather, Part, PartMut, Scatter};
+pub use wakeup::{Wakeup, are_quiet};

@@ -26,7 +26,7 @@ use crate::pending::Report;
 use crate::port::{Arrival, Port};
 use crate::ports::Ports;
 use crate::random::Random;
-use crate::wakeup::Wakeup;
+use mizzen_driver::Wakeup;
 
 /// One process's attachment to a fabric, next to an authenticated network.
 ///

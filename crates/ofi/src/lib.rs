@@ -19,7 +19,7 @@
 //! | `ports`, `renewal`, `patience` | which of them a link uses, when one is replaced, and how long it may take to connect |
 //! | `registration` | memory that the fabric may use |
 //! | `endpoint`, `domain`, `info`, `library`, `sys` | libfabric: its objects, offers, functions and declarations |
-//! | `wakeup`, `random`, `options` | what the name says |
+//! | `random`, `options` | what the name says |
 
 mod bodies;
 mod domain;
@@ -48,7 +48,6 @@ mod report;
 #[cfg(test)]
 mod strangers;
 mod sys;
-mod wakeup;
 
 pub use driver::OfiDriver;
 pub use info::{ProviderInfo, providers};

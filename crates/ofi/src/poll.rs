@@ -13,7 +13,7 @@ use crate::message::{Header, Kind, encode_body};
 use crate::pool::BufferId;
 use crate::port::{Arrival, Port};
 use crate::ports::PortId;
-use crate::wakeup::are_quiet;
+use mizzen_driver::are_quiet;
 
 impl OfiDriver {
     pub(crate) fn turn(

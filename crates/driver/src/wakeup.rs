@@ -1,4 +1,4 @@
-//! Sleeping: one descriptor for the fabric, the bootstrap, a bell that we ring ourselves, and a timer.
+//! Sleeping: one descriptor for those of others, a bell that the driver rings itself, and a timer.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,8 +11,21 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
+/// A descriptor for [`Driver::wakeup`](crate::Driver::wakeup) that stands for several.
+///
+/// ```
+/// use mizzen_driver::{Wakeup, are_quiet};
+///
+/// let mut wakeup = Wakeup::new()?;
+/// assert!(are_quiet([wakeup.fd()].into_iter()));
+/// wakeup.ring();
+/// assert!(!are_quiet([wakeup.fd()].into_iter()));
+/// wakeup.hush();
+/// assert!(are_quiet([wakeup.fd()].into_iter()));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
-pub(crate) struct Wakeup {
+pub struct Wakeup {
     epoll: OwnedFd,
     bell: OwnedFd,
     timer: OwnedFd,
@@ -21,7 +34,12 @@ pub(crate) struct Wakeup {
 }
 
 impl Wakeup {
-    pub(crate) fn new() -> io::Result<Self> {
+    /// With nothing but its own bell and timer.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses a descriptor.
+    pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
@@ -40,14 +58,22 @@ impl Wakeup {
     }
 
     /// Is readable while this one is, until it is closed.
-    pub(crate) fn watch(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses: too many descriptors lead from one to another, or there is no memory.
+    pub fn watch(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         let data = EventData::new_u64(0);
         Ok(epoll::add(&self.epoll, fd, data, EventFlags::IN)?)
     }
 
     /// From now on, cares only for what is new at a descriptor that is watched; one that stays readable for
     /// ever is quiet after a [`harvest`](Self::harvest).
-    pub(crate) fn watch_edges(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// If it is not watched.
+    pub fn watch_edges(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         let data = EventData::new_u64(0);
         let edges = EventFlags::IN | EventFlags::ET;
         Ok(epoll::modify(&self.epoll, fd, data, edges)?)
@@ -55,7 +81,7 @@ impl Wakeup {
 
     /// Watches the descriptor of a queue, if it has one; says whether that will do. The system bounds how many
     /// descriptors lead from one to another: then the timer has to do.
-    pub(crate) fn watch_queue(&self, queue: Option<BorrowedFd<'_>>, has_edges: bool) -> bool {
+    pub fn watch_queue(&self, queue: Option<BorrowedFd<'_>>, has_edges: bool) -> bool {
         queue.is_some_and(|descriptor| {
             let edges = || match has_edges {
                 true => self.watch_edges(descriptor),
@@ -66,13 +92,14 @@ impl Wakeup {
     }
 
     /// Takes note of what is new.
-    pub(crate) fn harvest(&self) {
+    pub fn harvest(&self) {
         let mut events = [MaybeUninit::uninit(); MAX_EVENTS];
         // Interrupted, it is still readable: the next harvest will do.
         let _ = epoll::wait(&self.epoll, &mut events[..], Some(&NOW));
     }
 
-    pub(crate) fn ring(&mut self) {
+    /// Is readable until [`hush`](Self::hush).
+    pub fn ring(&mut self) {
         if !self.is_rung {
             // The only failure is a full counter, and a full counter is readable.
             let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
@@ -80,7 +107,8 @@ impl Wakeup {
         }
     }
 
-    pub(crate) fn hush(&mut self) {
+    /// Ends what [`ring`](Self::ring) began.
+    pub fn hush(&mut self) {
         if self.is_rung {
             // The only failure is an empty counter, which is what we want.
             let _ = rustix::io::read(&self.bell, &mut [0; 8]);
@@ -89,7 +117,7 @@ impl Wakeup {
     }
 
     /// Is readable after this time, unless [`disarm`](Self::disarm) comes first.
-    pub(crate) fn arm(&mut self, after: Duration) {
+    pub fn arm(&mut self, after: Duration) {
         let times = Itimerspec {
             it_interval: NOW,
             it_value: Timespec::try_from(after).unwrap_or(NOW),
@@ -99,20 +127,22 @@ impl Wakeup {
         self.is_armed = true;
     }
 
-    pub(crate) fn disarm(&mut self) {
+    /// Forgets what [`arm`](Self::arm) asked for.
+    pub fn disarm(&mut self) {
         if self.is_armed {
             self.arm(Duration::ZERO);
             self.is_armed = false;
         }
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+    /// The descriptor.
+    pub fn fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
 }
 
 /// Whether none of these descriptors is readable.
-pub(crate) fn are_quiet<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>) -> bool {
+pub fn are_quiet<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>) -> bool {
     let mut fds: Vec<PollFd<'_>> = fds
         .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
         .collect();
