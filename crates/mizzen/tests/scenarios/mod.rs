@@ -286,6 +286,7 @@ macro_rules! scenarios {
             }
             posted {
                 messages_of_every_length_go_into_posted_memory,
+                long_messages_come_into_posted_memory_without_pauses,
                 receives_are_matched_in_the_order_in_which_they_were_posted,
                 a_receive_of_one_rank_gets_that_ranks_messages,
                 the_older_of_two_receives_that_want_a_message_gets_it,

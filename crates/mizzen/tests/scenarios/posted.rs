@@ -1,7 +1,7 @@
 //! Posted receives: memory that is given before the message comes.
 
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mizzen::{
     Deck, Departure, Error, Mailbox, MailboxRef, Message, Receive, Received, Result, RetrieveError,
@@ -76,6 +76,37 @@ pub(crate) fn messages_of_every_length_go_into_posted_memory(job: &Job<'_>) {
     };
     pair(job, receive, send);
 }
+
+/// A thread that waits for a posted receive leaves the networks to others while it sleeps until the rest has come.
+pub(crate) fn long_messages_come_into_posted_memory_without_pauses(job: &Job<'_>) {
+    let receive = |deck: &Deck, inbox: Mailbox| {
+        let go_on = deck.fetch("go on")?;
+        let mut memory = vec![0u8; LONG];
+        let start = Instant::now();
+        for _ in 0..LONG_ONES {
+            let mut receive = inbox.post_receive(memory);
+            go_on.send(&0u8)?;
+            memory = receive.wait()?.into_memory();
+        }
+        // They take some milliseconds each; nobody looking took a second or more.
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(12), "{took:?}");
+        Ok(())
+    };
+    let send = |deck: &Deck, address: MailboxRef| {
+        let asked = inbox_of(deck, "go on")?;
+        let body = vec![7u8; LONG];
+        for _ in 0..LONG_ONES {
+            asked.receive::<u8>()?;
+            address.send(&body[..])?;
+        }
+        Ok(())
+    };
+    pair(job, receive, send);
+}
+
+const LONG: usize = 12 << 20;
+const LONG_ONES: usize = 20;
 
 pub(crate) fn receives_are_matched_in_the_order_in_which_they_were_posted(job: &Job<'_>) {
     pair(
