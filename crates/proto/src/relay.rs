@@ -24,14 +24,23 @@
 //! | `heading` | what a gateway sees of a fragment |
 //! | `credit` | what a link may carry: reserved, granted, used |
 //! | `turns` | who is next on a link |
-//! | `gateway` | the machine |
+//! | `gateway` | the machine of a gateway |
+//! | `frames` | what goes over the links of gateways, as bytes |
+//! | `circuit` | one end of what two processes have with each other through gateways |
 
+mod circuit;
 mod credit;
+mod frames;
 mod gateway;
 mod heading;
 mod turns;
 
+pub use circuit::{Broken, Circuit, GAP, KEEP_ALIVE, REMIND, SILENT, TAIL, Turn};
 pub use credit::{Credit, Grant, Lane, Overdrawn, Reserve};
+pub use frames::{
+    Contents, FRAGMENT_HEADER, FRAME_HEADER, FragmentHeader, GRANT, Malformed, PIECE_HEADER,
+    PieceHeader, Progress, RelayFrame, Route, Said, WORD, Word, grant_bytes,
+};
 pub use gateway::{Action, Fate, Full, Gateway, LinkId, Peer, STALL, Tally};
 pub use heading::{FlowId, Heading, Slot};
 pub use turns::Turns;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::credit::{Credit, Grant, Lane, Overdrawn, Reserve};
 use super::heading::{FlowId, Heading, Slot};
 use super::turns::Turns;
+use crate::id::ProcessId;
 use crate::membership::HostId;
 use crate::route::{FRAGMENT, MAX_HOPS};
 use crate::time::Time;
@@ -17,19 +18,16 @@ pub struct LinkId(pub u64);
 /// Who is at the other end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// A host that hands nothing on: what comes from it has passed no gateway.
-    Host(HostId),
+    /// A process, which hands nothing on: what comes from it has passed no gateway.
+    End(ProcessId),
     /// Another gateway.
     Gateway(HostId),
 }
 
 impl Peer {
-    /// Which host.
-    #[must_use]
-    pub fn host(self) -> HostId {
-        match self {
-            Peer::Host(host) | Peer::Gateway(host) => host,
-        }
+    /// Whether a fragment is for it.
+    fn is_end_of(self, heading: &Heading) -> bool {
+        self == Peer::End(heading.process)
     }
 }
 
@@ -42,9 +40,9 @@ pub enum Action {
     Grant(LinkId, Grant),
     /// The buffer is free: what was in it was dropped.
     Free(Slot),
-    /// Tell the origin of a flow that its end, this host, does not take what comes: what was under way to it is dropped.
-    Stalled(FlowId, HostId),
-    /// End the link, which is forgotten already: its host takes nothing, and what its driver has is needed elsewhere. A host that goes on
+    /// Tell the origin of a flow that its end, this process, does not take what comes: what was under way to it is dropped.
+    Stalled(FlowId, ProcessId),
+    /// End the link, which is forgotten already: its process takes nothing, and what its driver has is needed elsewhere. One that goes on
     /// connects again.
     Cut(LinkId),
 }
@@ -140,7 +138,7 @@ impl Gateway {
     /// There is none left.
     pub fn handle_link(&mut self, link: LinkId, peer: Peer, now: Time) -> Result<(), Full> {
         let hops = match peer {
-            Peer::Host(_) => 1,
+            Peer::End(_) => 1,
             Peer::Gateway(_) => MAX_HOPS,
         };
         let free = self.pool.saturating_sub(self.reserved());
@@ -271,7 +269,7 @@ impl Gateway {
     /// Time has passed. To be called every [`STALL`] at least.
     pub fn handle_time(&mut self, now: Time) {
         let stalled = |(_, link): &(&LinkId, &Link)| {
-            let is_end = matches!(link.peer, Peer::Host(_));
+            let is_end = matches!(link.peer, Peer::End(_));
             is_end && !link.flying.is_empty() && now.since(link.moved) >= STALL
         };
         let stalled: Vec<LinkId> = self
@@ -337,17 +335,18 @@ impl Gateway {
             self.tally.too_far += 1;
             return Err(Fate::TooFar);
         }
-        next.and_then(|next| self.link_to(next)).ok_or_else(|| {
+        let peer = match next {
+            Some(_) if is_last => Some(Peer::End(heading.process)),
+            next => next.map(Peer::Gateway),
+        };
+        peer.and_then(|peer| self.link_to(peer)).ok_or_else(|| {
             self.tally.no_way += 1;
             Fate::NoWay
         })
     }
 
-    fn link_to(&self, host: HostId) -> Option<LinkId> {
-        let mut links = self
-            .links
-            .iter()
-            .filter(|(_, link)| link.peer.host() == host);
+    fn link_to(&self, peer: Peer) -> Option<LinkId> {
+        let mut links = self.links.iter().filter(|(_, link)| link.peer == peer);
         links.next_back().map(|(id, _)| *id)
     }
 
@@ -356,9 +355,8 @@ impl Gateway {
         let Some(link) = self.links.get_mut(&id) else {
             return;
         };
-        let peer = link.peer.host();
         while link.flying_bytes < WINDOW {
-            let Some((number, lane)) = choose(link, peer) else {
+            let Some((number, lane)) = choose(link) else {
                 break;
             };
             let Some((heading, slot)) = link.turns.take(number) else {
@@ -376,7 +374,7 @@ impl Gateway {
         }
     }
 
-    /// A host takes nothing: what is for it is dropped, and the origins are told.
+    /// A process takes nothing: what is for it is dropped, and the origins are told.
     fn cut(&mut self, id: LinkId) {
         let Some(mut link) = self.forget(id) else {
             return;
@@ -387,9 +385,11 @@ impl Gateway {
         let slots: Vec<Slot> = slots.chain(link.flying.keys().copied()).collect();
         let flows = waiting.iter().map(|(heading, _)| heading.flow);
         let flows: BTreeSet<FlowId> = flows.chain(link.flying.into_values()).collect();
-        let host = link.peer.host();
-        let told = flows.into_iter().map(|flow| Action::Stalled(flow, host));
-        self.actions.extend(told.chain([Action::Cut(id)]));
+        if let Peer::End(process) = link.peer {
+            let told = flows.into_iter().map(|flow| Action::Stalled(flow, process));
+            self.actions.extend(told);
+        }
+        self.actions.push_back(Action::Cut(id));
         for slot in slots {
             self.drop_slot(slot);
         }
@@ -430,9 +430,9 @@ impl Gateway {
 
 /// The fragment that goes next, and against what: in turn as long as there are shared bytes; then the oldest whose escape is free, those that came
 /// furthest first. What is for the peer itself needs neither.
-fn choose(link: &mut Link, peer: HostId) -> Option<(u64, Lane)> {
+fn choose(link: &mut Link) -> Option<(u64, Lane)> {
     let (number, heading) = link.turns.whose()?;
-    if heading.to == peer {
+    if link.peer.is_end_of(&heading) {
         return Some((number, Lane::Last));
     }
     if link.credit.has_shared(heading.length) {
@@ -443,7 +443,7 @@ fn choose(link: &mut Link, peer: HostId) -> Option<(u64, Lane)> {
         let Some((number, heading)) = link.turns.oldest(hop) else {
             continue;
         };
-        if heading.to == peer {
+        if link.peer.is_end_of(&heading) {
             return Some((number, Lane::Last));
         }
         if link.credit.has_escape(hop) {
@@ -457,5 +457,5 @@ fn choose(link: &mut Link, peer: HostId) -> Option<(u64, Lane)> {
 /// Bytes that the driver of a link has at a time: the rest waits here, where it takes turns.
 const WINDOW: u64 = 4 * FRAGMENT;
 
-/// A host that has taken nothing for so long is not waited for.
+/// A process that has taken nothing for so long is not waited for.
 pub const STALL: Duration = Duration::from_millis(250);

@@ -1,5 +1,6 @@
 //! What a gateway sees of a fragment.
 
+use crate::id::ProcessId;
 use crate::membership::HostId;
 
 /// What belongs together: from one process to another, in one job. Fragments of one flow take the same way while it is whole.
@@ -18,6 +19,8 @@ pub struct Heading {
     pub flow: FlowId,
     /// The host it is for.
     pub to: HostId,
+    /// The process there.
+    pub process: ProcessId,
     /// How many gateways it has passed.
     pub hop: u8,
     /// Its bytes.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
     Action, Credit, Fate, FlowId, Gateway, Grant, Heading, Lane, LinkId, Overdrawn, Peer, Reserve,
@@ -13,10 +14,15 @@ use proptest::prelude::*;
 
 const WHOLE: u32 = FRAGMENT as u32;
 
+fn process(rank: u32) -> ProcessId {
+    ProcessId::new(Rank(rank), Incarnation(0))
+}
+
 fn heading(job: u32, flow: u64, length: u32) -> Heading {
     Heading {
         flow: FlowId { job, flow },
         to: HostId(9),
+        process: process(9),
         hop: 1,
         length,
     }
@@ -144,7 +150,7 @@ fn between(pool: u64, shared: u64) -> Gateway {
         .handle_link(IN, Peer::Gateway(HostId(1)), Time(0))
         .expect("there is room");
     gateway
-        .handle_link(OUT, Peer::Host(HostId(9)), Time(0))
+        .handle_link(OUT, Peer::End(process(9)), Time(0))
         .expect("there is room");
     actions(&mut gateway);
     gateway
@@ -197,7 +203,7 @@ fn memory_is_reserved_before_anything_is_granted() {
     assert_eq!(gateway.reserved(), 12 * FRAGMENT);
     assert!(
         gateway
-            .handle_link(LinkId(1), Peer::Host(HostId(2)), Time(0))
+            .handle_link(LinkId(1), Peer::End(process(2)), Time(0))
             .is_err()
     );
     // With too little for all shared bytes there are fewer of them.
@@ -214,7 +220,7 @@ fn memory_is_reserved_before_anything_is_granted() {
 fn a_host_that_takes_nothing_is_cut_and_holds_up_nobody() {
     let mut gateway = between(100 * FRAGMENT, 16 * FRAGMENT);
     gateway
-        .handle_link(LinkId(3), Peer::Host(HostId(8)), Time(0))
+        .handle_link(LinkId(3), Peer::End(process(8)), Time(0))
         .expect("there is room");
     actions(&mut gateway);
     for slot in 0..8 {
@@ -243,7 +249,7 @@ fn a_host_that_takes_nothing_is_cut_and_holds_up_nobody() {
     let flow = FlowId { job: 0, flow: 7 };
     assert_eq!(
         told[..2],
-        [Action::Stalled(flow, HostId(9)), Action::Cut(OUT)]
+        [Action::Stalled(flow, process(9)), Action::Cut(OUT)]
     );
     assert_eq!(
         told.iter()
@@ -256,6 +262,7 @@ fn a_host_that_takes_nothing_is_cut_and_holds_up_nobody() {
     gateway.handle_sent(OUT, Slot(0), Time(3));
     let other = Heading {
         to: HostId(8),
+        process: process(8),
         ..heading(0, 6, 100)
     };
     assert_eq!(

@@ -87,7 +87,7 @@ impl GatewayNode {
         self.peers.insert(connection, peer);
         let at = match self.plan.is_gateway(peer) {
             true => Peer::Gateway(peer),
-            false => Peer::Host(peer),
+            false => Peer::End(Plan::process(peer)),
         };
         if self
             .gateway

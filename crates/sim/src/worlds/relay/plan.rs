@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fastrand::Rng;
+use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::HostId as NodeId;
 use mizzen_proto::relay::{FlowId, Heading};
 use mizzen_proto::route::{Cost, FRAGMENT, Part, Plan as Ways, Table};
@@ -164,11 +165,17 @@ impl Plan {
         Some(hop.to)
     }
 
+    /// The one process of a node.
+    pub(super) fn process(node: NodeId) -> ProcessId {
+        ProcessId::new(Rank(node.0), Incarnation(0))
+    }
+
     /// A fragment of a flow.
     pub(super) fn heading(from: NodeId, to: NodeId, length: u32) -> Heading {
         Heading {
             flow: flow(from, to),
             to,
+            process: Self::process(to),
             hop: 0,
             length,
         }
