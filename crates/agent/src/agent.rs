@@ -13,15 +13,17 @@ use mizzen_proto::boot::{
 };
 use mizzen_proto::broker::{Action, Broker, Departure};
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
-use mizzen_proto::membership::{Change, Fence, Notice, Standing, Why};
+use mizzen_proto::membership::{AgentId, Change, Fence, HostId, Notice, Standing, Why};
 use mizzen_proto::registry::{Answer, Question};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
 use crate::children::{Children, Ended, NoIntroduction, Source};
-use crate::control::{Command, Control};
+use crate::control::{Command, Control, Place};
 use crate::events::EVENTS;
+use crate::gateways::Gateways;
 use crate::link::{INPUT, Link};
+use crate::net::FIRST_LIFE;
 use crate::output::Outlet;
 use crate::spawn::Stdin;
 use crate::stream::{FrameStream, Other};
@@ -70,6 +72,8 @@ struct Agent {
     children: Children,
     broker: Broker,
     control: Control,
+    /// If some hosts reach others through gateways only.
+    gateways: Option<Gateways>,
     phase: Phase,
     outlet: Outlet,
     /// Whether the epoll of pipes is part of the loop: not while the launcher has no room.
@@ -96,11 +100,14 @@ impl Agent {
     fn new(link: Link, start: Start, stdin: Stdin) -> Result<Self, (Link, anyhow::Error)> {
         let broker = Broker::new(start.size, start.on_death, &start.ranks);
         let prepared = Children::new(start, stdin).and_then(|children| {
-            let control = Control::new(children.part(), children.place()?)?;
+            let mut place = children.place()?;
+            let gateways = place.as_mut().map(|place| open_gateways(&children, place));
+            let gateways = gateways.transpose()?.flatten();
+            let control = Control::new(children.part(), place)?;
             watch(&link, &children, &control)?;
-            Ok((children, control))
+            Ok((children, control, gateways))
         });
-        let (children, control) = match prepared {
+        let (children, control, gateways) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return Err((link, error)),
         };
@@ -109,6 +116,7 @@ impl Agent {
             children,
             broker,
             control,
+            gateways,
             phase: Phase::Serving,
             outlet: Outlet::new(),
             reading_pipes: true,
@@ -198,6 +206,7 @@ impl Agent {
                     Command::Say(frame) => self.link.send(&frame),
                 }
             }
+            self.tell_of_gateways();
             self.answer_last();
             if is_quiet || self.failure.is_some() {
                 return;
@@ -213,6 +222,9 @@ impl Agent {
         match self.children.start(rank, incarnation, fence) {
             Ok(pid) => {
                 self.control.handle_started(process, pid);
+                for packet in self.gateways.iter().flat_map(Gateways::all) {
+                    self.children.post(rank, &packet, vec![]);
+                }
                 self.broker.handle_started(rank);
                 self.introduce();
             }
@@ -253,6 +265,15 @@ impl Agent {
         }
         let epoch = notice.epoch.0;
         self.children.tell_all(&ToProcess::Epoch { epoch });
+    }
+
+    /// Tells the processes which gateways have come and gone.
+    fn tell_of_gateways(&mut self) {
+        if let Some(gateways) = &mut self.gateways {
+            for packet in gateways.handle_members(self.control.members()) {
+                self.children.tell_all(&packet);
+            }
+        }
     }
 
     fn answer(&mut self, process: ProcessId, answer: &Answer) {
@@ -422,6 +443,8 @@ impl Agent {
                 self.introduce();
             }
             ToAgent::Root { locator } => self.control.handle_root_at(locator),
+            ToAgent::Passed { from, bytes } => self.control.handle_passed(from, &bytes),
+            ToAgent::NotPassed { to } => self.control.handle_not_passed(to),
             ToAgent::Interrupt { number } => self.control.interrupt(number),
             ToAgent::Room { bytes } => self.outlet.add_room(bytes),
             ToAgent::Stop { code } => {
@@ -557,6 +580,17 @@ impl Agent {
             }
         }
     }
+}
+
+/// Begins to hand on, if this host is a gateway, and says so in the agent's locator.
+fn open_gateways(children: &Children, place: &mut Place) -> anyhow::Result<Option<Gateways>> {
+    let start = children.part();
+    let agent = AgentId::new(HostId(start.part.number), FIRST_LIFE);
+    let gateways = Gateways::open(start, agent, &place.credentials)?;
+    if let Some(gateways) = &gateways {
+        gateways.add_to(&mut place.locator)?;
+    }
+    Ok(gateways)
 }
 
 /// Adds all that the agent waits for to its epoll.

@@ -26,9 +26,10 @@ use rustix::process::{
 };
 
 use crate::certifier::Certifier;
-use crate::control::{FIRST_LIFE, Place};
+use crate::control::Place;
 use crate::events::{self, EVENTS};
 use crate::guard::Guard;
+use crate::net::FIRST_LIFE;
 use crate::output::{Outlet, Pipe, Read};
 use crate::places;
 use crate::spawn::{Group, Program, Stdin};
@@ -192,8 +193,10 @@ impl Children {
             incarnation,
             host: self.start.host.clone(),
             hosts: self.start.hosts,
+            number: self.start.part.number,
             bind: self.start.bind.clone(),
             networks: self.start.networks.clone(),
+            spans: self.start.spans.clone(),
             pace: self.start.part.pace,
             show_paths: self.start.show_paths,
             cluster: self.start.cluster.clone(),

@@ -21,7 +21,7 @@ use mizzen_proto::membership::{
 use mizzen_proto::registry::{Answer, Registry};
 
 use crate::clock;
-use crate::net::{Event, Net};
+use crate::net::{Event, FIRST_LIFE, Net};
 
 /// The membership of this host.
 pub(crate) struct Control {
@@ -91,8 +91,13 @@ impl Control {
             locator = place.locator;
             let patience = pace.suspect.min(MOST_PATIENT);
             net = Some(
-                Net::new(place.listener, place.credentials, patience)
-                    .context("no connections between agents")?,
+                Net::new(
+                    place.listener,
+                    place.credentials,
+                    patience,
+                    !start.spans.is_empty(),
+                )
+                .context("no connections between agents")?,
             );
         }
         let root = (number == 0).then(|| root(start, pace));
@@ -128,6 +133,22 @@ impl Control {
             self.join_by = Some(Instant::now() + JOIN);
             self.dial(ROOT, vec![]);
         }
+    }
+
+    /// The launcher passes on what another agent says.
+    pub(crate) fn handle_passed(&mut self, from: u32, bytes: &[u8]) {
+        if let Some(net) = &mut self.net {
+            net.handle_passed(HostId(from), bytes, &mut self.events);
+        }
+        self.handle_events();
+    }
+
+    /// The launcher says that another agent is gone.
+    pub(crate) fn handle_not_passed(&mut self, to: u32) {
+        if let Some(net) = &mut self.net {
+            net.handle_not_passed(HostId(to), &mut self.events);
+        }
+        self.handle_events();
     }
 
     /// The launcher ends the job.
@@ -197,6 +218,11 @@ impl Control {
         }
         if let Some(net) = &mut self.net {
             net.flush(&mut self.events);
+            let passes = net.take_passes().into_iter().map(|(HostId(to), bytes)| {
+                let pass = FromAgent::Pass { to, bytes };
+                Command::Say(pass)
+            });
+            self.commands.extend(passes);
         }
     }
 
@@ -431,8 +457,11 @@ impl Control {
         if net.is_dialling(host) {
             return net.say_first(host, first);
         }
-        let addresses = locator.map(|locator| crate::places::addresses_in(locator, &self.networks));
-        let addresses = addresses.unwrap_or_default();
+        let Some(locator) = locator else {
+            let is_refused = false;
+            return self.events.push(Event::Failed { host, is_refused });
+        };
+        let addresses = crate::places::addresses_in(locator, &self.networks);
         net.dial(host, addresses, first, &mut self.events);
     }
 
@@ -482,6 +511,9 @@ fn root(start: &Start, pace: Pace) -> Root {
     let mut root = Root::new(pace, policy);
     let mut first = 0;
     for (host, count) in (0..).zip(&start.part.placed) {
+        if *count == 0 {
+            continue;
+        }
         let placed = root.place(HostId(host), Rank(first), *count, clock::now());
         debug_assert!(placed, "the part was checked when it came");
         first += count;
@@ -491,9 +523,6 @@ fn root(start: &Start, pace: Pace) -> Root {
 
 /// The first host, whose agent is the root.
 const ROOT: HostId = HostId(0);
-
-/// An agent is started once in a job.
-pub(crate) const FIRST_LIFE: u32 = 1;
 
 /// How long an agent has to become a member: as long as a connection through a slow network, and some more.
 const JOIN: Duration = Duration::from_secs(15);

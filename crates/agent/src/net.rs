@@ -5,6 +5,8 @@
 //! | being made | both sides have proved who they are, or its time is over |
 //! | open | it breaks, says what is no frame, or is the oldest of too many with the same agent |
 //!
+//! An agent that shares no network with this one is reached through the launcher, in a job with gateways.
+//!
 //! Of several connections with one agent the latest is spoken on, and all are listened to: the older may be dead, or be
 //! the one that the other side speaks on.
 
@@ -15,6 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use mizzen_identity::Credentials;
+use mizzen_proto::boot::FRAME_HEADER;
 use mizzen_proto::membership::{AgentId, HostId, Spoken};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -35,6 +38,13 @@ pub(crate) struct Net {
     /// Where the agent of a host was met: only there a refusal says that it is gone.
     met: BTreeMap<HostId, BTreeSet<IpAddr>>,
     next: u64,
+    /// Whether what is for agents that share no network with this one goes through the launcher.
+    may_pass: bool,
+    /// Agents that are reached so, and those that are gone.
+    passed: BTreeSet<HostId>,
+    gone: BTreeSet<HostId>,
+    /// What the launcher is to pass on.
+    to_pass: Vec<(HostId, Vec<u8>)>,
 }
 
 struct Entry {
@@ -82,6 +92,7 @@ impl Net {
         listener: TcpListener,
         credentials: Credentials,
         patience: Duration,
+        may_pass: bool,
     ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(
@@ -99,6 +110,10 @@ impl Net {
             links: BTreeMap::new(),
             met: BTreeMap::new(),
             next: LISTENER + 1,
+            may_pass,
+            passed: BTreeSet::new(),
+            gone: BTreeSet::new(),
+            to_pass: Vec::new(),
         })
     }
 
@@ -113,6 +128,9 @@ impl Net {
         let is_only = addresses.len() == 1;
         let mut others: VecDeque<SocketAddr> = addresses.into();
         let Some(address) = others.pop_front() else {
+            if self.may_pass {
+                return self.pass_to(host, first, events);
+            }
             return events.push(Event::Failed {
                 host,
                 is_refused: false,
@@ -150,12 +168,59 @@ impl Net {
     }
 
     pub(crate) fn is_linked(&self, host: HostId) -> bool {
-        self.links.contains_key(&host)
+        self.links.contains_key(&host) || self.passed.contains(&host)
+    }
+
+    /// Has the launcher pass on what is for the agent of a host, from now on.
+    fn pass_to(&mut self, host: HostId, first: Vec<Spoken>, events: &mut Vec<Event>) {
+        if self.gone.contains(&host) {
+            return events.push(Event::Failed {
+                host,
+                is_refused: true,
+            });
+        }
+        if self.passed.insert(host) {
+            events.push(Event::Opened(AgentId::new(host, FIRST_LIFE)));
+        }
+        for spoken in first {
+            self.send(host, &spoken, events);
+        }
+    }
+
+    /// The launcher passes on what the agent of a host says. It knows who said it.
+    pub(crate) fn handle_passed(&mut self, from: HostId, bytes: &[u8], events: &mut Vec<Event>) {
+        if !self.may_pass {
+            return;
+        }
+        let agent = AgentId::new(from, FIRST_LIFE);
+        if let Ok(spoken) = Spoken::decode(bytes) {
+            if self.passed.insert(from) {
+                events.push(Event::Opened(agent));
+            }
+            events.push(Event::Spoken(agent, spoken));
+        }
+    }
+
+    /// The launcher says that the agent of a host is gone.
+    pub(crate) fn handle_not_passed(&mut self, host: HostId, events: &mut Vec<Event>) {
+        self.gone.insert(host);
+        if self.passed.remove(&host) {
+            events.push(Event::Lost(AgentId::new(host, FIRST_LIFE)));
+        }
+    }
+
+    /// What the launcher is to pass on, and to whom.
+    pub(crate) fn take_passes(&mut self) -> Vec<(HostId, Vec<u8>)> {
+        std::mem::take(&mut self.to_pass)
     }
 
     /// Says something to the agent of a host. Without a connection it is lost, like what is under way when one breaks.
     pub(crate) fn send(&mut self, host: HostId, spoken: &Spoken, events: &mut Vec<Event>) {
         let Some(key) = self.links.get(&host).copied() else {
+            let mut bytes = Vec::new();
+            if self.passed.contains(&host) && spoken.encode(&mut bytes).is_ok() {
+                self.to_pass.push((host, bytes.split_off(FRAME_HEADER)));
+            }
             return;
         };
         let Some(entry) = self.connections.get_mut(&key) else {
@@ -447,6 +512,9 @@ impl AsFd for Net {
         self.epoll.as_fd()
     }
 }
+
+/// An agent is started once in a job.
+pub(crate) const FIRST_LIFE: u32 = 1;
 
 const LISTENER: u64 = 0;
 

@@ -49,9 +49,11 @@ impl Program {
     /// Finds the program, or says why it cannot be run.
     pub(crate) fn find(start: &mut Start) -> anyhow::Result<Self> {
         let host = &start.host;
+        // A gateway without processes needs no program.
+        let is_needed = !start.ranks.is_empty();
         let cwd = PathBuf::from(OsString::from_vec(std::mem::take(&mut start.cwd)));
         ensure!(
-            cwd.is_dir(),
+            !is_needed || cwd.is_dir(),
             "directory {} does not exist on {host}; make it, or run from one that all hosts have",
             cwd.display()
         );
@@ -61,7 +63,10 @@ impl Program {
             .into_iter()
             .map(|(n, v)| (text(n), text(v)))
             .collect();
-        let path = find(&name, &cwd, &env, host)?;
+        let path = match is_needed {
+            true => find(&name, &cwd, &env, host)?,
+            false => PathBuf::new(),
+        };
         let args = std::mem::take(&mut start.args)
             .into_iter()
             .map(text)

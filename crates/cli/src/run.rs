@@ -67,6 +67,8 @@ struct Launcher {
     pace: Pace,
     /// When the root said last that it lives, in a job of several hosts.
     root_heard: Option<Instant>,
+    /// Whether agents that share no network speak through us.
+    passes: bool,
 }
 
 /// What poll watches.
@@ -96,6 +98,7 @@ impl Launcher {
         let job = Job::new(
             options.processes,
             names,
+            options.carriers(),
             options.on_death(),
             options.max_restarts,
             options.pace(),
@@ -130,6 +133,7 @@ impl Launcher {
             began: Instant::now(),
             pace: options.pace(),
             root_heard: None,
+            passes: false,
         })
     }
 
@@ -363,6 +367,15 @@ impl Launcher {
                 self.root_heard = Some(Instant::now());
                 return;
             }
+            FromAgent::Pass { to, bytes } => {
+                self.passes = true;
+                let (from, there) = (u32::try_from(host).unwrap_or(u32::MAX), to as usize);
+                let is_there = |link: &Link| link.phase != Phase::Closed;
+                vec![match self.links.get(there).is_some_and(is_there) {
+                    true => Action::Tell(there, ToAgent::Passed { from, bytes }),
+                    false => Action::Tell(host, ToAgent::NotPassed { to }),
+                }]
+            }
             FromAgent::Fenced { text } => self.job.handle_fenced(host, &text),
             FromAgent::Ready {
                 rank,
@@ -495,6 +508,10 @@ impl Launcher {
             actions = self.job.stop(Some(sentence), CANNOT_START);
         }
         actions.extend(self.job.handle_closed(host, why));
+        if self.passes && host != ROOT {
+            let to = u32::try_from(host).unwrap_or(u32::MAX);
+            actions.push(Action::Tell(ROOT, ToAgent::NotPassed { to }));
+        }
         self.act(actions);
         if self.job.is_stopping() {
             self.abandon_connecting();

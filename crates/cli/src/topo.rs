@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use mizzen_config::{DEFAULT_CHANNEL, JobFile};
 
-use crate::hosts::{parse_hosts, this_host};
+use crate::hosts::{deal, parse_hosts, this_host};
 use crate::run::processes;
 use map::Map;
 
@@ -25,6 +25,10 @@ pub(crate) struct Topo {
     /// The hosts, as for `mizzen run`. By default those that the file names, or this one.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     hosts: Vec<String>,
+
+    /// Hosts that carry no processes, as for `mizzen run`.
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',', requires = "hosts")]
+    gateways: Vec<String>,
 
     /// How many processes. By default one on each host.
     #[arg(short = 'n', long = "processes", value_name = "N", value_parser = processes)]
@@ -55,8 +59,10 @@ pub(crate) fn topo(options: &Topo) -> anyhow::Result<ExitCode> {
         }
     };
     let hosts = options.hosts(&file)?;
-    let size = options.processes.unwrap_or(hosts.len() as u32);
-    let map = Map::new(&file, hosts, size, &options.channel)?;
+    let carriers = hosts.len() - options.gateways.len();
+    let size = options.processes.unwrap_or(carriers as u32);
+    let dealt = deal(size, carriers).collect();
+    let map = Map::new(&file, hosts, dealt, &options.channel)?;
     let (from, to) = match options.route[..] {
         [] => (0, size - 1),
         [from, to] => (from, to),
@@ -89,7 +95,8 @@ pub(crate) fn topo(options: &Topo) -> anyhow::Result<ExitCode> {
 
 impl Topo {
     fn hosts(&self, file: &JobFile) -> anyhow::Result<Vec<String>> {
-        let given = parse_hosts(&self.hosts)?;
+        let all: Vec<String> = self.hosts.iter().chain(&self.gateways).cloned().collect();
+        let given = parse_hosts(&all)?;
         if !given.is_empty() {
             return Ok(given.into_iter().map(|host| host.name).collect());
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use mizzen_identity::{Authority, Credentials, Identity};
 use mizzen_proto::boot::Network;
+use mizzen_proto::membership::HostId;
 use mizzen_proto::registry::Question;
 
 use crate::desk::{Answers, Desk};
@@ -15,7 +16,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{Departure, Error, Gone, JoinError, ReachError, Result};
 use crate::memory::Memory;
 use crate::names::NobodyKeeps;
-use crate::net::{Control, attach};
+use crate::net::{Control, Place, attach};
 use crate::peers::Path;
 use crate::process::{Neighbours, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
@@ -92,10 +93,14 @@ pub fn local_over_tcp<T: Send>(
             .map_err(JoinError::Memory)?;
         let place = Arc::downgrade(&process);
         let control: Weak<dyn Control> = place.clone();
-        let listen = IpAddr::from(Ipv4Addr::LOCALHOST);
         let credentials = credentials_of(&authority, id)?;
-        let network = Network::plain();
-        let networks = attach(&control, id, &credentials, Some(listen), &[network])?;
+        let at = Place {
+            address: Some(IpAddr::from(Ipv4Addr::LOCALHOST)),
+            networks: &[Network::plain()],
+            host: HostId(rank),
+            spans: &[],
+        };
+        let networks = attach(&control, id, &credentials, &at)?;
         all.push(Listener {
             place: place.clone(),
             locator: networks.locator(),

@@ -9,10 +9,10 @@ use rustls::{ClientConfig, CommonState, ProtocolVersion, ServerConfig};
 use webpki::EndEntityCert;
 
 use crate::error::{CredentialsError, IdentityError};
-use crate::identity::Identity;
+use crate::identity::{Identity, Role};
 use crate::keys::Keys;
 use crate::settings::{self, ALPN, Presented};
-use crate::verifier::{Side, Verifier, identity_of};
+use crate::verifier::{Believes, Side, Verifier, identity_of};
 
 /// What a process proves itself with, and by which it knows others of its job.
 ///
@@ -20,6 +20,7 @@ use crate::verifier::{Side, Verifier, identity_of};
 #[derive(Clone)]
 pub struct Credentials {
     identity: Identity,
+    presented: Arc<Presented>,
     verifier: Arc<Verifier>,
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
@@ -60,16 +61,39 @@ impl Credentials {
     ) -> Result<Self, CredentialsError> {
         let certified = CertifiedKey::new(chain, Arc::new(keys));
         let presented = Arc::new(Presented(Arc::new(certified)));
+        Self::with_verifier(identity, presented, verifier)
+    }
+
+    fn with_verifier(
+        identity: Identity,
+        presented: Arc<Presented>,
+        verifier: Verifier,
+    ) -> Result<Self, CredentialsError> {
         let verifier = Arc::new(verifier);
         let refused = |_| CredentialsError::Crypto;
         let client = settings::client(Arc::clone(&presented), Arc::clone(&verifier));
-        let server = settings::server(presented, Arc::clone(&verifier));
+        let server = settings::server(Arc::clone(&presented), Arc::clone(&verifier));
         Ok(Self {
             identity,
+            presented,
             verifier,
             client: Arc::new(client.map_err(refused)?),
             server: Arc::new(server.map_err(refused)?),
         })
+    }
+
+    /// The same, for links with gateways, which are in agents: a process believes agents there, and an agent believes both.
+    ///
+    /// # Errors
+    ///
+    /// [`CredentialsError::Crypto`] if the settings cannot be made.
+    pub fn for_gateways(&self) -> Result<Self, CredentialsError> {
+        let believes = match self.identity.role() {
+            Role::Process => Believes::Only(Role::Agent),
+            Role::Agent => Believes::Both,
+        };
+        let verifier = self.verifier.with(believes);
+        Self::with_verifier(self.identity.clone(), Arc::clone(&self.presented), verifier)
     }
 
     /// Who we are.

@@ -40,11 +40,38 @@ pub(crate) struct Verifier {
     anchor: TrustAnchor<'static>,
     cluster: String,
     job: [u8; 16],
+    believes: Believes,
+}
+
+/// Whom to believe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Believes {
     /// Processes believe processes, agents believe agents.
-    role: Role,
+    Only(Role),
+    /// Gateways hand on between both.
+    Both,
+}
+
+impl Believes {
+    fn includes(self, role: Role) -> bool {
+        match self {
+            Self::Only(wanted) => role == wanted,
+            Self::Both => true,
+        }
+    }
 }
 
 impl Verifier {
+    /// The same, believing others.
+    pub(crate) fn with(&self, believes: Believes) -> Self {
+        Self {
+            anchor: self.anchor.clone(),
+            cluster: self.cluster.clone(),
+            job: self.job,
+            believes,
+        }
+    }
+
     pub(crate) fn new(authority: &[u8], of: &Identity) -> Result<Self, CredentialsError> {
         let certificate = CertificateDer::from(authority);
         let anchor = webpki::anchor_from_trusted_cert(&certificate)
@@ -54,7 +81,7 @@ impl Verifier {
             anchor,
             cluster: of.cluster().to_owned(),
             job: of.job(),
-            role: of.role(),
+            believes: Believes::Only(of.role()),
         })
     }
 
@@ -71,7 +98,7 @@ impl Verifier {
         if peer.job() != self.job {
             return Err(IdentityError::OtherJob(peer));
         }
-        if peer.role() != self.role {
+        if !self.believes.includes(peer.role()) {
             return Err(IdentityError::OtherRole(peer));
         }
         Ok(peer)

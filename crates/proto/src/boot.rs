@@ -32,10 +32,10 @@ pub use death::{Death, Unreachable};
 pub use launcher::{FromAgent, SignalOrigin, Stream, ToAgent, split_frame};
 pub use limits::{
     FRAME_HEADER, MAX_ANSWER, MAX_CERTIFICATE, MAX_CLUSTER, MAX_ERROR, MAX_FRAME, MAX_HOST,
-    MAX_LIST, MAX_LOCATOR, MAX_MAP_NAME, MAX_OUTPUT, MAX_PACKET, MAX_PROCESSES, MAX_QUESTION,
-    MAX_REQUEST, MAX_SECRET, MAX_WAITING, OUTPUT_ROOM,
+    MAX_LIST, MAX_LOCATOR, MAX_MAP_NAME, MAX_OUTPUT, MAX_PACKET, MAX_PASSED, MAX_PROCESSES,
+    MAX_QUESTION, MAX_REQUEST, MAX_SECRET, MAX_WAITING, OUTPUT_ROOM,
 };
-pub use network::{Carrier, MAX_INTERFACES, MAX_NETWORKS, Network};
+pub use network::{Carrier, MAX_INTERFACES, MAX_NETWORKS, MAX_RANGES, MAX_SPANS, Network, Span};
 pub use process::{Boot, FromProcess, ToProcess};
 pub use progress::Progress;
 pub use secret::Secret;
@@ -45,7 +45,7 @@ pub use start::{OnDeath, Part, Preset, Start};
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 #[cfg(test)]
 mod tests;

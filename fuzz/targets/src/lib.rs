@@ -17,6 +17,7 @@
 //! | [`doctor`] | what the sides of `mizzen doctor` say |
 //! | [`membership`] | frames of agents and the root about who lives |
 //! | [`registry`] | frames of agents about names, packets of processes about them |
+//! | [`relay`] | what goes over the links of gateways |
 //! | [`session`] | greetings, refusals and stamps of sessions |
 //! | [`identity`] | names in certificates, requests for them, the authority's secret |
 //!
@@ -40,6 +41,7 @@ pub mod link;
 pub mod membership;
 pub mod message;
 pub mod registry;
+pub mod relay;
 mod seeds;
 pub mod session;
 mod tape;
@@ -57,7 +59,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     target("frames", frames::run, seeds::frames),
     target("link", link::run, seeds::link),
     target("boot", boot::run, seeds::boot),
@@ -70,6 +72,7 @@ pub const TARGETS: [Target; 13] = [
     target("identity", identity::run, seeds::identity),
     target("membership", membership::run, membership::seeds),
     target("registry", registry::run, registry::seeds),
+    target("relay", relay::run, relay::seeds),
     target("session", session::run, session::seeds),
 ];
 

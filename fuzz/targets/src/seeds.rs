@@ -123,6 +123,12 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
     let (host, bind) = ("a".to_owned(), "10.0.0.1".to_owned());
     let (job, size, hosts) = (7, 4, 2);
     let networks = || vec![boot::Network::plain()];
+    let spans = || {
+        vec![boot::Span {
+            network: "fast".into(),
+            hosts: vec![(0, 2), (5, 6)],
+        }]
+    };
     let (cluster, authority) = ("local".to_owned(), vec![5; 40]);
     let mut all = Vec::new();
     for packet in [
@@ -133,8 +139,10 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             incarnation,
             host: host.clone(),
             hosts,
+            number: 1,
             bind: bind.clone(),
             networks: networks(),
+            spans: spans(),
             pace: boot::Preset::Default,
             show_paths: true,
             cluster: cluster.clone(),
@@ -205,6 +213,8 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             placed: vec![],
         },
         networks: networks(),
+        spans: spans(),
+        is_gateway: true,
         show_paths: false,
         cluster,
         authority: boot::Secret::new(authority),

@@ -135,6 +135,11 @@ fn frames_about_names_do_no_harm() {
 }
 
 #[test]
+fn frames_of_gateways_do_no_harm() {
+    replay("relay");
+}
+
+#[test]
 fn hostile_sessions_do_no_harm() {
     replay("session");
 }

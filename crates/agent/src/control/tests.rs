@@ -25,6 +25,8 @@ fn start(number: u32, hosts: u32) -> Start {
         cwd: vec![],
         on_death: OnDeath::Continue,
         networks: vec![],
+        spans: vec![],
+        is_gateway: false,
         show_paths: false,
         cluster: "local".into(),
         part: Part {

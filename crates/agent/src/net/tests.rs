@@ -85,7 +85,7 @@ fn net(authority: &Authority, host: u32) -> (Net, SocketAddr) {
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
     let credentials = authority.credentials(&agent(host)).unwrap();
-    let net = Net::new(listener, credentials, Duration::from_secs(4)).unwrap();
+    let net = Net::new(listener, credentials, Duration::from_secs(4), false).unwrap();
     (net, address)
 }
 

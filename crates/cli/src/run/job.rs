@@ -91,16 +91,17 @@ pub(crate) enum Action {
 }
 
 impl Job {
-    /// Deals `size` ranks to hosts in blocks, the first ones getting what is left over.
+    /// Deals `size` ranks to the first `carriers` hosts in blocks, the first ones getting what is left over.
     pub(crate) fn new(
         size: u32,
         hosts: Vec<String>,
+        carriers: usize,
         policy: OnDeath,
         max_restarts: u32,
         pace: Pace,
     ) -> Self {
         let hosts: Vec<Host> = hosts.into_iter().map(Host::new).collect();
-        let ranks: Vec<Rank> = deal(size, hosts.len()).map(Rank::new).collect();
+        let ranks: Vec<Rank> = deal(size, carriers).map(Rank::new).collect();
         let alive = ranks.len();
         Self {
             policy,

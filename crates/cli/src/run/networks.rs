@@ -1,46 +1,114 @@
 //! The networks of a job: from its file, or the plain one.
 
-use anyhow::{Context, ensure};
-use mizzen_config::{DEFAULT_CHANNEL, Driver, Interface, JobFile, Security};
-use mizzen_proto::boot::{Carrier, MAX_INTERFACES, MAX_NETWORKS, Network};
+use anyhow::{Context, bail, ensure};
+use mizzen_config::{Channel, DEFAULT_CHANNEL, Driver, Interface, JobFile, Security};
+use mizzen_proto::boot::{
+    Carrier, MAX_INTERFACES, MAX_NETWORKS, MAX_RANGES, MAX_SPANS, Network, Span,
+};
 
 use super::options::Run;
 use super::printer::say;
 use crate::hosts::Host;
 
-/// What each host attaches to, in the order of `hosts`. Says what a user should know about them.
-pub(crate) fn networks(options: &Run, hosts: &[Host]) -> anyhow::Result<Vec<Vec<Network>>> {
+/// What the hosts of a job have of networks.
+pub(crate) struct Layout {
+    /// What each host attaches to, in the order of the hosts.
+    pub(crate) networks: Vec<Vec<Network>>,
+    /// Which hosts share which networks, if there are gateways.
+    pub(crate) spans: Vec<Span>,
+    /// Which hosts are gateways.
+    pub(crate) is_gateway: Vec<bool>,
+}
+
+/// Reads the job's file, if there is one. Says what a user should know about its networks.
+pub(crate) fn networks(options: &Run, hosts: &[Host]) -> anyhow::Result<Layout> {
     let Some(path) = &options.file else {
-        return Ok(vec![vec![Network::plain()]; hosts.len()]);
+        return Ok(Layout {
+            networks: vec![vec![Network::plain()]; hosts.len()],
+            spans: Vec::new(),
+            is_gateway: vec![false; hosts.len()],
+        });
     };
     let file = JobFile::read(path).context("the job's file cannot be used")?;
-    tell_of_gateways(&file, hosts)?;
+    tell_of_channels(&file);
     for network in file.networks() {
         warn(network, hosts.len());
     }
-    hosts.iter().map(|host| of_host(&file, host)).collect()
-}
-
-/// What the file may describe, and jobs do not do yet, is not silently left out.
-fn tell_of_gateways(file: &JobFile, hosts: &[Host]) -> anyhow::Result<()> {
-    ensure!(
-        !file.has_channels(),
-        "jobs cannot use the channels of a file yet, `mizzen topo` only shows them; leave [[channel]] and [[vchannel]] out"
-    );
+    let networks = hosts.iter().map(|host| of_host(&file, host));
     let names: Vec<&str> = hosts.iter().map(|host| &host.name[..]).collect();
     let gateways = file.gateways(DEFAULT_CHANNEL, &names);
-    if !gateways.is_empty() {
+    let idle = names[options.carriers()..]
+        .iter()
+        .find(|name| !gateways.contains(name));
+    if let Some(name) = idle {
+        bail!(
+            "the host {name} carries no processes, and is no gateway: nobody needs it between two networks of the job's file; leave it out \
+             of --gateways"
+        );
+    }
+    Ok(Layout {
+        networks: networks.collect::<anyhow::Result<_>>()?,
+        spans: match gateways[..] {
+            [] => Vec::new(),
+            _ => spans(&file, &names)?,
+        },
+        is_gateway: names.iter().map(|name| gateways.contains(name)).collect(),
+    })
+}
+
+/// What the file describes, and programs cannot use yet, is not silently left out.
+fn tell_of_channels(file: &JobFile) {
+    let named = file.channels().iter().map(|channel| &channel.name);
+    let joined = file.virtual_channels().iter().map(|channel| &channel.name);
+    let others: Vec<&str> = named
+        .chain(joined)
+        .map(String::as_str)
+        .filter(|name| *name != DEFAULT_CHANNEL)
+        .collect();
+    if file.has_channels() && !others.is_empty() {
         say(&format!(
-            "warning: some hosts share no network, and gateways do not forward yet: what is on both of theirs ({}) does not help them.",
-            gateways.join(", ")
+            "warning: programs use the channel {DEFAULT_CHANNEL} only; {} of the job's file cannot be named by them yet.",
+            others.join(", ")
         ));
     }
-    Ok(())
+}
+
+/// Who shares which networks of the channel that everybody is on.
+fn spans(file: &JobFile, names: &[&str]) -> anyhow::Result<Vec<Span>> {
+    let mut spans = Vec::new();
+    for part in file.parts(DEFAULT_CHANNEL) {
+        let mut hosts: Vec<(u32, u32)> = Vec::new();
+        for (number, name) in (0..).zip(names) {
+            match hosts.last_mut() {
+                _ if !part.hosts.contains(name) => {}
+                Some((_, end)) if *end == number => *end += 1,
+                _ => hosts.push((number, number + 1)),
+            }
+        }
+        if !hosts.is_empty() {
+            let network = part.network.clone();
+            spans.push(Span { network, hosts });
+        }
+    }
+    let ranges: usize = spans.iter().map(|span| span.hosts.len()).sum();
+    ensure!(
+        spans.len() <= MAX_SPANS && ranges <= MAX_RANGES,
+        "the job's file joins {} networks in {ranges} stretches of hosts; at most {MAX_SPANS} and {MAX_RANGES} can be used: name the hosts \
+         of each cluster one after the other in --hosts",
+        spans.len()
+    );
+    Ok(spans)
 }
 
 fn of_host(file: &JobFile, host: &Host) -> anyhow::Result<Vec<Network>> {
+    let parts: Vec<&Channel> = file.parts(DEFAULT_CHANNEL).collect();
+    let carries = |network: &&mizzen_config::Network| {
+        let mut parts = parts.iter().filter(|part| part.network == network.name);
+        parts.any(|part| part.hosts.contains(&host.name))
+    };
     let networks: Vec<Network> = file
         .networks_of(&host.name)
+        .filter(carries)
         .map(convert)
         .collect::<anyhow::Result<_>>()?;
     let name = &host.name;

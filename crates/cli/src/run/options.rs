@@ -28,6 +28,16 @@ pub(crate) struct Run {
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub(crate) hosts: Vec<String>,
 
+    /// Hosts that carry no processes and only hand on between the networks of the job's file.
+    #[arg(
+        long,
+        value_name = "HOST,…",
+        value_delimiter = ',',
+        requires = "hosts",
+        requires = "file"
+    )]
+    pub(crate) gateways: Vec<String>,
+
     /// The command that runs another on a host, split at spaces; `{host}` is the host's name. It must not ask for anything.
     #[arg(
         long,
@@ -101,11 +111,23 @@ impl Run {
         check_remote_shell(&self.remote_shell)
     }
 
-    /// The hosts, as far as there are processes for them; none: this one, without a remote shell.
+    /// How many hosts carry processes; they come before those that do not.
+    pub(crate) fn carriers(&self) -> usize {
+        self.hosts.len().clamp(1, self.processes as usize)
+    }
+
+    /// The hosts, as far as there are processes for them, and the gateways; none: this one, without a remote shell.
     pub(crate) fn hosts(&self) -> anyhow::Result<Vec<Host>> {
-        let mut hosts = parse_hosts(&self.hosts)?;
-        hosts.truncate(self.processes as usize);
-        Ok(hosts)
+        let carriers = self.carriers();
+        let all: Vec<String> = self
+            .hosts
+            .iter()
+            .take(carriers)
+            .chain(&self.gateways)
+            .cloned()
+            .collect();
+        parse_hosts(&self.hosts)?;
+        parse_hosts(&all)
     }
 
     pub(crate) fn preset(&self) -> Preset {

@@ -24,7 +24,12 @@ pub(super) fn starts(
         .and_then(|mut random| random.read_exact(&mut job_id))
         .context("no random numbers from /dev/urandom")?;
     let authority = authority(options, hosts, job_id)?;
-    let mut networks = networks::networks(options, hosts)?.into_iter();
+    let networks::Layout {
+        networks,
+        spans,
+        is_gateway,
+    } = networks::networks(options, hosts)?;
+    let mut networks = networks.into_iter();
     let secret = || match &authority {
         Some(authority) => Secret::new(authority.to_secret().as_bytes().to_vec()),
         None => Secret::default(),
@@ -54,6 +59,8 @@ pub(super) fn starts(
             cwd: cwd.clone().into_os_string().into_vec(),
             on_death: options.on_death(),
             networks: networks.next().unwrap_or_default(),
+            spans: spans.clone(),
+            is_gateway: is_gateway[i],
             show_paths: options.show_paths,
             cluster: options.cluster.clone(),
             part: Part {

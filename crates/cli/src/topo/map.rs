@@ -8,8 +8,6 @@ use mizzen_proto::membership::HostId;
 use mizzen_proto::route::{Cost, Part, Plan, Table};
 use serde::Serialize;
 
-use crate::hosts::deal;
-
 #[derive(Debug, Serialize)]
 pub(super) struct Map {
     pub(super) clusters: Vec<Cluster>,
@@ -81,10 +79,11 @@ impl Route {
 }
 
 impl Map {
+    /// `dealt`: the host of each rank.
     pub(super) fn new(
         file: &JobFile,
         hosts: Vec<String>,
-        size: u32,
+        dealt: Vec<usize>,
         channel: &str,
     ) -> anyhow::Result<Self> {
         let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
@@ -115,7 +114,6 @@ impl Map {
         });
         let plan = Plan::new(plan.collect());
         let gateways = file.gateways(channel, &names);
-        let dealt: Vec<usize> = deal(size, hosts.len()).collect();
         let host = |(index, name): (usize, &String)| Host {
             name: name.clone(),
             ranks: (0..)
@@ -287,7 +285,8 @@ mod tests {
     fn map(size: u32) -> Map {
         let file = JobFile::parse("mizzen.toml", TWO).unwrap();
         let hosts = named_hosts(&file);
-        Map::new(&file, hosts, size, "default").unwrap()
+        let dealt = crate::hosts::deal(size, hosts.len()).collect();
+        Map::new(&file, hosts, dealt, "default").unwrap()
     }
 
     #[test]
@@ -311,7 +310,7 @@ mod tests {
         let text =
             "[[network]]\nname = 'a'\nhosts = ['x']\n[[network]]\nname = 'b'\nhosts = ['y']\n";
         let file = JobFile::parse("mizzen.toml", text).unwrap();
-        let map = Map::new(&file, vec!["x".into(), "y".into()], 2, "default").unwrap();
+        let map = Map::new(&file, vec!["x".into(), "y".into()], vec![0, 1], "default").unwrap();
         assert!(!map.route(0, 1).is_there());
         assert_eq!(map.clusters.len(), 2);
     }
@@ -319,7 +318,7 @@ mod tests {
     #[test]
     fn a_channel_that_is_not_there_is_refused_with_those_that_are() {
         let file = JobFile::parse("mizzen.toml", TWO).unwrap();
-        let error = Map::new(&file, vec!["foo0".into()], 1, "sic").unwrap_err();
+        let error = Map::new(&file, vec!["foo0".into()], vec![0], "sic").unwrap_err();
         assert_eq!(
             error.to_string(),
             "there is no channel sic; there are sci, bip, default"

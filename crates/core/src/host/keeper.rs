@@ -545,6 +545,15 @@ impl Rounds {
             }
             ToProcess::Fenced { .. } | ToProcess::Epoch { .. } => hear_verdict(process, &packet),
             // Both were taken while joining; there is one of each.
+            ToProcess::Gateway {
+                host,
+                life,
+                locator,
+            } => {
+                if let Some(networks) = process.networks.get() {
+                    networks.handle_gateway(host, life, &locator);
+                }
+            }
             ToProcess::Boot(_) | ToProcess::Certificate { .. } => (),
         }
     }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use mizzen_identity::Credentials;
 use mizzen_proto::boot::{Boot, FromProcess, MAX_PACKET, Progress, ToProcess};
-use mizzen_proto::membership::Pace;
+use mizzen_proto::membership::{HostId, Pace};
 use mizzen_proto::registry::Question;
 
 use tracing::debug;
@@ -33,7 +33,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{Departure, JoinError, ReachError};
 use crate::memory::Memory;
 use crate::names::NobodyKeeps;
-use crate::net::{Control, attach};
+use crate::net::{Control, Place, attach};
 use crate::peers::Path;
 use crate::process::{LEAVE_PATIENCE, Neighbours, Process};
 use crate::rank::{Incarnation, ProcessId, Rank};
@@ -126,7 +126,13 @@ fn join_networks(
             })?),
         };
     let place: Weak<dyn Control> = Arc::downgrade(process) as _;
-    let networks = attach(&place, process.id, credentials, address, &boot.networks)?;
+    let at = Place {
+        address,
+        networks: &boot.networks,
+        host: HostId(boot.number),
+        spans: &boot.spans,
+    };
+    let networks = attach(&place, process.id, credentials, &at)?;
     let locator = networks.locator();
     // Nobody else sets the networks of a process that has just been made.
     let _ = process.networks.set(networks);

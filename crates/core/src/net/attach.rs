@@ -1,39 +1,42 @@
-//! Attaching a process to its networks: which driver, where it listens, whom it believes.
+//! Attaching a process to its networks, and, where some hosts share none, to the gateways between them.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
-use mizzen_driver::{Driver, PeerId};
+use mizzen_driver::Driver;
 use mizzen_identity::Credentials;
-use mizzen_ofi::{OfiDriver, OfiOptions};
-use mizzen_proto::boot::{Carrier, Network};
+use mizzen_networks::{Directory, Opened, RELAYED, RelayedDriver, RelayedOptions, Ways, open};
+use mizzen_proto::boot::{Network, Span};
+use mizzen_proto::membership::HostId;
 use mizzen_proto::session::JobId;
-use mizzen_tcp::{Records, Security, TcpDriver, TcpOptions, interfaces};
 
 use super::engine::Engine;
-use super::id::driver_id;
 use super::link::Control;
 use super::networks::{Attached, Networks};
 use crate::error::JoinError;
-use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::rank::ProcessId;
 
-/// Attaches the process `me` to all of `networks`. `address`, if given, is where those listen that name no interfaces.
+/// Where a process is.
+pub(crate) struct Place<'a> {
+    /// Where those networks listen that name no interfaces.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) networks: &'a [Network],
+    /// Which of the job's hosts this is, and which share which networks, if there are gateways.
+    pub(crate) host: HostId,
+    pub(crate) spans: &'a [Span],
+}
+
+/// Attaches the process `me` to all networks of its place.
 pub(crate) fn attach(
     process: &Weak<dyn Control>,
     me: ProcessId,
     credentials: &Credentials,
-    address: Option<IpAddr>,
-    networks: &[Network],
+    place: &Place<'_>,
 ) -> Result<Networks, JoinError> {
     let mut all = Vec::new();
     let job = JobId(credentials.identity().job());
-    for network in networks {
-        let refused = |cause: String| JoinError::Network {
-            network: network.name.clone(),
-            cause,
-        };
-        let listening = Listening::choose(network, address).map_err(refused)?;
-        let (driver, manner) = open(me, credentials, network, &listening).map_err(refused)?;
+    for network in place.networks {
+        let Opened { driver, manner } = open_network(credentials, network, place.address)?;
         let engine = Engine::start(process.clone(), me, job, driver)?;
         all.push(Attached {
             name: network.name.clone(),
@@ -41,106 +44,52 @@ pub(crate) fn attach(
             engine,
         });
     }
-    Ok(Networks::new(all))
-}
-
-/// Where a driver listens, and what others are told.
-struct Listening {
-    listen: IpAddr,
-    offered: Vec<IpAddr>,
-}
-
-impl Listening {
-    fn choose(network: &Network, address: Option<IpAddr>) -> Result<Self, String> {
-        if network.interfaces.is_empty() {
-            return Ok(Self {
-                listen: address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
-                offered: Vec::new(),
-            });
-        }
-        let here = interfaces().map_err(|error| error.to_string())?;
-        let mut offered: Vec<IpAddr> = Vec::new();
-        for wanted in &network.interfaces {
-            let matching = here.iter().filter(|one| one.is_meant_by(wanted));
-            for address in matching.map(|one| one.address) {
-                if !offered.contains(&address) {
-                    offered.push(address);
-                }
-            }
-        }
-        let listen = match offered[..] {
-            [] => {
-                let names: Vec<String> = here
-                    .iter()
-                    .map(|one| format!("{} {}", one.name, one.address))
-                    .collect();
-                return Err(format!(
-                    "this host has no interface of {}; it has {}",
-                    network.interfaces.join(", "),
-                    names.join(", ")
-                ));
-            }
-            [one] => one,
-            [..] if offered.iter().all(IpAddr::is_ipv4) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            [..] => IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED),
-        };
-        Ok(Self { listen, offered })
+    if place.spans.is_empty() {
+        return Ok(Networks::new(all, None));
     }
+    // The last: who shares a network needs no gateway.
+    let directory = Directory::new()?;
+    let driver = relayed(me, credentials, place, &directory)?;
+    let engine = Engine::start(process.clone(), me, job, driver)?;
+    all.push(Attached {
+        name: RELAYED.to_owned(),
+        manner: "gateways".to_owned(),
+        engine,
+    });
+    Ok(Networks::new(all, Some(directory)))
 }
 
-/// The driver of a network, and what a user is told of it.
-fn open(
+/// The driver whose links go through gateways. It has ports of its own, where agents are believed and processes are not.
+fn relayed(
     me: ProcessId,
     credentials: &Credentials,
-    network: &Network,
-    place: &Listening,
-) -> Result<(Box<dyn Driver>, String), String> {
-    let (records, sealed) = if network.trusted {
-        (Records::Clear, "TRUSTED: not encrypted")
-    } else {
-        (Records::Sealed, "TLS 1.3")
-    };
-    let tcp = |port, records| {
-        let options = TcpOptions::new(driver_id(me), security(credentials).records(records))
-            .listen(SocketAddr::new(place.listen, port))
-            .offered(place.offered.clone());
-        TcpDriver::new(options).map_err(|error| error.to_string())
-    };
-    match &network.carrier {
-        Carrier::Tcp { port } => {
-            let driver = Box::new(tcp(*port, records)?);
-            Ok((driver, format!("tcp, {sealed}")))
-        }
-        // Who is who is proved over TCP, and keys are exchanged there; the fabric carries the rest, in clear.
-        Carrier::Ofi { provider } => {
-            let bootstrap = Box::new(tcp(0, Records::Sealed)?);
-            let mut options = OfiOptions::new();
-            if !provider.is_empty() {
-                options = options.provider(provider);
-            }
-            let address = place.offered.first().copied();
-            let address = address.or((!place.listen.is_unspecified()).then_some(place.listen));
-            if let Some(address) = address {
-                options = options.at(address);
-            }
-            let driver = OfiDriver::new(bootstrap, options).map_err(|error| error.to_string())?;
-            let manner = format!("libfabric {}, {sealed}", driver.provider());
-            Ok((Box::new(driver), manner))
-        }
+    place: &Place<'_>,
+    directory: &Arc<Directory>,
+) -> Result<Box<dyn Driver>, JoinError> {
+    let credentials = credentials.for_gateways()?;
+    let mut drivers = Vec::new();
+    for network in place.networks {
+        let Opened { driver, .. } =
+            open_network(&credentials, &network.elsewhere(), place.address)?;
+        drivers.push((network.name.clone(), driver));
     }
+    let options = RelayedOptions {
+        me,
+        host: place.host,
+        ways: Ways::new(place.spans),
+        directory: Arc::clone(directory),
+        drivers,
+    };
+    Ok(Box::new(RelayedDriver::new(options)?))
 }
 
-fn security(credentials: &Credentials) -> Security {
-    let known = credentials.clone();
-    // The certificate says which life of which process it is: the driver compares that with whom it wants.
-    let identify = move |connection: &_| -> Option<PeerId> {
-        let who = known.peer(connection).ok()?;
-        let process = ProcessId::new(Rank(who.rank()), Incarnation(who.incarnation()));
-        Some(driver_id(process))
-    };
-    Security::new(
-        credentials.client_config(),
-        credentials.server_config(),
-        Arc::new(identify),
-    )
+fn open_network(
+    credentials: &Credentials,
+    network: &Network,
+    address: Option<IpAddr>,
+) -> Result<Opened, JoinError> {
+    open(credentials, network, address).map_err(|cause| JoinError::Network {
+        network: network.name.clone(),
+        cause,
+    })
 }

@@ -7,7 +7,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `attach` | making the driver: where it listens, whom it believes |
+//! | `attach` | attaching to networks and gateways |
 //! | `engine` | the driver's lock, who pumps it, connecting and leaving |
 //! | `events` | what the driver reports, and what becomes of it |
 //! | `networks` | all networks of the process, and which reaches a peer |
@@ -74,7 +74,7 @@ mod tests;
 mod timers;
 mod waiting;
 
-pub(crate) use attach::attach;
+pub(crate) use attach::{Place, attach};
 pub(crate) use link::{Control, NetLink};
 pub(crate) use networks::Networks;
 pub(crate) use steps::NetPost;

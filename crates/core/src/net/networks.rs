@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use mizzen_networks::{Directory, GatewayAt, RELAYED};
+use mizzen_proto::membership::{AgentId, HostId};
+
 use super::engine::Engine;
 use super::flushing::Mark;
 use super::link::{Control, NetLink};
@@ -22,6 +25,8 @@ pub(crate) struct Networks {
     all: Vec<Attached>,
     /// Peers of whom the user was told: several threads may reach one at a time.
     told: Mutex<BTreeSet<ProcessId>>,
+    /// Which gateways there are, if any are needed.
+    directory: Option<Arc<Directory>>,
 }
 
 /// One of them.
@@ -35,9 +40,21 @@ pub(crate) struct Attached {
 }
 
 impl Networks {
-    pub(crate) fn new(all: Vec<Attached>) -> Self {
-        let told = Mutex::default();
-        Self { all, told }
+    pub(crate) fn new(all: Vec<Attached>, directory: Option<Arc<Directory>>) -> Self {
+        Self {
+            all,
+            told: Mutex::default(),
+            directory,
+        }
+    }
+
+    /// The agent says where a gateway is, or, with nothing, that there is none any more.
+    pub(crate) fn handle_gateway(&self, host: u32, life: u32, locator: &str) {
+        if let Some(directory) = &self.directory {
+            let host = HostId(host);
+            let gateway = GatewayAt::parse(AgentId::new(host, life), locator);
+            directory.set(host, gateway);
+        }
     }
 
     #[inline]
@@ -102,8 +119,10 @@ impl Networks {
 
     fn nothing_in_common(&self, locator: &str) -> String {
         let parts = locator.split(';').filter_map(|part| part.split_once('='));
-        let theirs: Vec<&str> = parts.map(|(name, _)| name).collect();
-        let ours: Vec<&str> = self.all.iter().map(|one| &one.name[..]).collect();
+        let names = parts.map(|(name, _)| name);
+        let theirs: Vec<&str> = names.filter(|name| *name != RELAYED).collect();
+        let ours = self.all.iter().map(|one| &one.name[..]);
+        let ours: Vec<&str> = ours.filter(|name| *name != RELAYED).collect();
         let list = |names: &[&str]| match names {
             [] => "none".to_owned(),
             names => names.join(", "),
@@ -119,11 +138,15 @@ impl Networks {
     fn way(&self, attached: &Attached, peer: ProcessId) -> String {
         let way = attached.engine.describe(peer);
         let way = way.map_or(String::new(), |way| format!(", {way}"));
+        let Attached { name, manner, .. } = attached;
+        if name == RELAYED {
+            let rank = peer.rank;
+            return format!("reaches rank {rank} through {manner} (no network in common){way}");
+        }
         let which = match self.all.len() {
             1 => "the only network",
             _ => "the first in common",
         };
-        let Attached { name, manner, .. } = attached;
         format!(
             "reaches rank {} over {name} ({manner}; {which}){way}",
             peer.rank

@@ -44,6 +44,24 @@ fn agents_believe_agents_and_processes_processes() {
 }
 
 #[test]
+fn only_where_gateways_are_do_processes_and_agents_believe_each_other() {
+    let authority = authority();
+    let gateway = Identity::agent("local", JOB, 1, 1).unwrap();
+    let [one, two] = [1, 2].map(|rank| Identity::new("local", JOB, rank, 1).unwrap());
+    let [agent, one, two] = [&gateway, &one, &two].map(|who| credentials(&authority, who));
+    let [open_agent, open_one, open_two] =
+        [&agent, &one, &two].map(|who| who.for_gateways().unwrap());
+    let (client, _) = handshake(open_one.client_config(), open_agent.server_config()).unwrap();
+    assert_eq!(open_one.peer(&client).unwrap(), gateway);
+    assert!(handshake(open_agent.client_config(), open_agent.server_config()).is_ok());
+    // A process among gateways believes no process, and elsewhere nothing has changed.
+    assert!(handshake(open_one.client_config(), open_two.server_config()).is_err());
+    assert!(handshake(open_agent.client_config(), one.server_config()).is_err());
+    assert!(handshake(one.client_config(), agent.server_config()).is_err());
+    assert!(handshake(one.client_config(), two.server_config()).is_ok());
+}
+
+#[test]
 fn processes_certified_by_different_agents_know_each_other() {
     let launcher = authority();
     let agent = || Authority::from_secret(launcher.to_secret().as_bytes()).unwrap();

@@ -1,6 +1,6 @@
 //! Bytes of a message, written and read: numbers, texts, lists, and what both kinds of message hold.
 
-use super::{Death, FRAME_HEADER, MAX_FRAME, MAX_LIST, Unreachable};
+use super::{Death, FRAME_HEADER, MAX_FRAME, MAX_LIST, MAX_PROCESSES, Unreachable};
 
 /// Why bytes are not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -197,8 +197,15 @@ impl Reader<'_> {
 }
 
 /// A job of several hosts needs an authority, and a job of one host has none.
-pub(crate) fn check_hosts(hosts: u32, size: u32, authority: &[u8]) -> Result<(), DecodeError> {
-    if (1..=size).contains(&hosts) && (hosts > 1) != authority.is_empty() {
+pub(crate) fn check_hosts(
+    hosts: u32,
+    size: u32,
+    has_gateways: bool,
+    authority: &[u8],
+) -> Result<(), DecodeError> {
+    // Only gateways carry no process.
+    let most = if has_gateways { MAX_PROCESSES } else { size };
+    if (1..=most).contains(&hosts) && (hosts > 1) != authority.is_empty() {
         Ok(())
     } else {
         Err(DecodeError::Value)

@@ -2,8 +2,8 @@
 
 use super::codec::{Reader, frame};
 use super::{
-    DecodeError, FRAME_HEADER, MAX_ERROR, MAX_FRAME, MAX_LOCATOR, MAX_OUTPUT, MAX_WAITING,
-    Progress, Start, TooLarge, Unreachable,
+    DecodeError, FRAME_HEADER, MAX_ERROR, MAX_FRAME, MAX_LOCATOR, MAX_OUTPUT, MAX_PASSED,
+    MAX_WAITING, Progress, Start, TooLarge, Unreachable,
 };
 
 /// From the launcher to an agent.
@@ -39,6 +39,18 @@ pub enum ToAgent {
     Root {
         /// Where.
         locator: String,
+    },
+    /// What another agent said, in its [`Pass`](FromAgent::Pass).
+    Passed {
+        /// The number of its host.
+        from: u32,
+        /// What it said.
+        bytes: Vec<u8>,
+    },
+    /// The agent of this host is gone: nothing is passed on to it.
+    NotPassed {
+        /// The number of its host.
+        to: u32,
     },
     /// To the root: a signal that asks programs to end came, and is passed on as [`Signal`](Self::Signal) when the root's
     /// [`News`](FromAgent::News) say so.
@@ -111,6 +123,16 @@ impl ToAgent {
                 w.u32(*bytes);
                 Ok(())
             }
+            Self::Passed { from, bytes } => {
+                w.u8(10);
+                w.u32(*from);
+                w.bytes(bytes, MAX_PASSED)
+            }
+            Self::NotPassed { to } => {
+                w.u8(11);
+                w.u32(*to);
+                Ok(())
+            }
         })
     }
 
@@ -146,6 +168,11 @@ impl ToAgent {
             6 => Ok(Self::Interrupt { number: r.u8()? }),
             8 => Ok(Self::Stop { code: r.u8()? }),
             9 => Ok(Self::Room { bytes: r.u32()? }),
+            10 => Ok(Self::Passed {
+                from: r.u32()?,
+                bytes: r.bytes(MAX_PASSED)?,
+            }),
+            11 => Ok(Self::NotPassed { to: r.u32()? }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -226,6 +253,13 @@ pub enum FromAgent {
     },
     /// I am the root, and alive. Said with each beat in a job of several hosts.
     Pulse,
+    /// Tell the agent of this host: we share no network. Answered by [`NotPassed`](ToAgent::NotPassed) if it is gone.
+    Pass {
+        /// The number of its host.
+        to: u32,
+        /// What: `membership::Spoken`, encoded.
+        bytes: Vec<u8>,
+    },
     /// I may not let my processes run any more, and end them.
     Fenced {
         /// Why: what follows "host h1", without a full stop. At most [`MAX_WAITING`] bytes.
@@ -291,6 +325,11 @@ impl FromAgent {
             Self::Error { text } => {
                 w.u8(7);
                 w.text(text, MAX_ERROR)
+            }
+            Self::Pass { to, bytes } => {
+                w.u8(15);
+                w.u32(*to);
+                w.bytes(bytes, MAX_PASSED)
             }
             Self::Listening { locator } => {
                 w.u8(8);
@@ -384,6 +423,10 @@ impl FromAgent {
                 news: r.bytes(MAX_FRAME)?,
             }),
             13 => Ok(Self::Pulse),
+            15 => Ok(Self::Pass {
+                to: r.u32()?,
+                bytes: r.bytes(MAX_PASSED)?,
+            }),
             14 => Ok(Self::Fenced {
                 text: r.text(MAX_WAITING)?,
             }),

@@ -48,6 +48,9 @@ pub const MAX_MAP_NAME: usize = 64;
 /// The most output in one frame.
 pub const MAX_OUTPUT: usize = 1 << 20;
 
+/// The most that an agent has passed on to another at a time: a snapshot of the largest job.
+pub const MAX_PASSED: usize = MAX_FRAME - 64;
+
 /// How much output of an agent may be on its way before the launcher asks for more. It bounds what a launcher keeps for
 /// each host while nobody reads what it prints, and is far more than what a link of 100 MB/s delivers in a round trip.
 ///

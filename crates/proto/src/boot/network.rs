@@ -1,7 +1,7 @@
 //! A network that the processes of a host attach to, as the job's file says.
 
 use super::codec::{Reader, Writer};
-use super::{DecodeError, TooLarge};
+use super::{DecodeError, MAX_PROCESSES, TooLarge};
 
 /// A network of the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,19 @@ impl Network {
             carrier: Carrier::Tcp { port: 0 },
             interfaces: Vec::new(),
             trusted: false,
+        }
+    }
+
+    /// The same, listening anywhere else: for who attaches to it once more on one host.
+    #[must_use]
+    pub fn elsewhere(&self) -> Self {
+        let carrier = match &self.carrier {
+            Carrier::Tcp { .. } => Carrier::Tcp { port: 0 },
+            other => other.clone(),
+        };
+        Self {
+            carrier,
+            ..self.clone()
         }
     }
 
@@ -107,6 +120,49 @@ impl Network {
     }
 }
 
+/// What a network spans of the channel that everybody is on: hosts that reach each other over it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The network.
+    pub network: String,
+    /// The hosts on it: ranges of their numbers, the end not among them.
+    pub hosts: Vec<(u32, u32)>,
+}
+
+impl Span {
+    pub(super) fn encode_all(spans: &[Self], w: &mut Writer<'_>) -> Result<(), TooLarge> {
+        let ranges: usize = spans.iter().map(|span| span.hosts.len()).sum();
+        if spans.len() > MAX_SPANS || ranges > MAX_RANGES {
+            return Err(TooLarge);
+        }
+        w.count(spans.len())?;
+        for span in spans {
+            w.text(&span.network, MAX_WORD)?;
+            w.count(span.hosts.len())?;
+            for (first, end) in &span.hosts {
+                w.u32(*first);
+                w.u32(*end);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn decode_all(r: &mut Reader<'_>) -> Result<Vec<Self>, DecodeError> {
+        let spans = r.list(|r| {
+            let network = r.text(MAX_WORD)?;
+            let hosts = r.list(|r| Ok((r.u32()?, r.u32()?)))?;
+            Ok(Self { network, hosts })
+        })?;
+        let ranges: usize = spans.iter().map(|span| span.hosts.len()).sum();
+        let all = spans.iter().flat_map(|span| &span.hosts);
+        let is_sound = |(first, end): &(u32, u32)| first < end && *end <= MAX_PROCESSES;
+        if spans.len() > MAX_SPANS || ranges > MAX_RANGES || !all.clone().all(is_sound) {
+            return Err(DecodeError::Value);
+        }
+        Ok(spans)
+    }
+}
+
 pub(super) fn flag(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
     match r.u8()? {
         0 => Ok(false),
@@ -117,6 +173,10 @@ pub(super) fn flag(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
 
 /// The most networks of a process: each is a driver, and a part of its locator.
 pub const MAX_NETWORKS: usize = 8;
+/// The most networks of a channel.
+pub const MAX_SPANS: usize = 64;
+/// The most ranges of hosts in all of them.
+pub const MAX_RANGES: usize = 1024;
 /// The most interfaces that a network names.
 pub const MAX_INTERFACES: usize = 16;
 /// The longest name of a network, a provider or an interface.

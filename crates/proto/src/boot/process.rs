@@ -1,7 +1,7 @@
 //! What an agent and a process of its host say to each other: packets.
 
 use super::codec::{Reader, Writer, check_hosts};
-use super::network::{Network, flag};
+use super::network::{Network, Span, flag};
 use super::{
     Death, DecodeError, MAX_ANSWER, MAX_CERTIFICATE, MAX_CLUSTER, MAX_HOST, MAX_LOCATOR,
     MAX_PACKET, MAX_PROCESSES, MAX_QUESTION, MAX_REQUEST, MAX_WAITING, Preset, Progress, TooLarge,
@@ -81,6 +81,15 @@ pub enum ToProcess {
     Answer {
         /// Its bytes.
         answer: Vec<u8>,
+    },
+    /// There is a gateway on this host; or, with an empty locator, there is none any more. Only if [`Boot::spans`] says who shares which network.
+    Gateway {
+        /// The number of its host.
+        host: u32,
+        /// Which life of its agent.
+        life: u32,
+        /// Where it is reached on each of its networks.
+        locator: String,
     },
     /// The answer to [`Certify`](FromProcess::Certify). Others of these packets may come before it.
     Certificate {
@@ -166,6 +175,15 @@ impl ToProcess {
                 w.u8(11);
                 w.bytes(answer, MAX_ANSWER)
             }
+            Self::Gateway {
+                host,
+                life,
+                locator,
+            } => {
+                w.u8(12);
+                w.life(*host, *life)?;
+                w.text(locator, MAX_LOCATOR)
+            }
         })
     }
 
@@ -213,6 +231,11 @@ impl ToProcess {
             }),
             11 => Ok(Self::Answer {
                 answer: r.bytes(MAX_ANSWER)?,
+            }),
+            12 => Ok(Self::Gateway {
+                host: r.u32()?,
+                life: r.u32()?,
+                locator: r.text(MAX_LOCATOR)?,
             }),
             kind => Err(DecodeError::Kind(kind)),
         })
@@ -357,10 +380,14 @@ pub struct Boot {
     pub host: String,
     /// How many hosts the job runs on. With one, no network is needed.
     pub hosts: u32,
+    /// Which of them this is, from 0.
+    pub number: u32,
     /// Where to listen for other hosts, as the user gave it; empty: the process chooses.
     pub bind: String,
     /// The networks to attach to, in order of preference.
     pub networks: Vec<Network>,
+    /// Which hosts share which networks, if some reach others through gateways only; else empty.
+    pub spans: Vec<Span>,
     /// How patient agents are with each other: for so long a process must count on one that it cannot reach.
     pub pace: Preset,
     /// Whether to tell over which paths others are reached.
@@ -379,8 +406,10 @@ impl Boot {
         w.u32(self.incarnation);
         w.text(&self.host, MAX_HOST)?;
         w.u32(self.hosts);
+        w.u32(self.number);
         w.text(&self.bind, MAX_HOST)?;
         Network::encode_all(&self.networks, w)?;
+        Span::encode_all(&self.spans, w)?;
         self.pace.encode(w);
         w.u8(u8::from(self.show_paths));
         w.text(&self.cluster, MAX_CLUSTER)?;
@@ -395,17 +424,21 @@ impl Boot {
             incarnation: r.u32()?,
             host: r.text(MAX_HOST)?,
             hosts: r.u32()?,
+            number: r.u32()?,
             bind: r.text(MAX_HOST)?,
             networks: Network::decode_all(r)?,
+            spans: Span::decode_all(r)?,
             pace: Preset::decode(r)?,
             show_paths: flag(r)?,
             cluster: r.text(MAX_CLUSTER)?,
             authority: r.bytes(MAX_CERTIFICATE)?,
         };
-        if boot.rank >= boot.size || boot.size > MAX_PROCESSES {
+        let is_placed = boot.number < boot.hosts;
+        if boot.rank >= boot.size || boot.size > MAX_PROCESSES || !is_placed {
             return Err(DecodeError::Value);
         }
-        check_hosts(boot.hosts, boot.size, &boot.authority)?;
+        let has_gateways = !boot.spans.is_empty();
+        check_hosts(boot.hosts, boot.size, has_gateways, &boot.authority)?;
         Ok(boot)
     }
 }

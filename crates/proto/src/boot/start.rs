@@ -1,7 +1,7 @@
 //! The first frame to an agent: its part of the job.
 
 use super::codec::{Reader, Writer, check_hosts};
-use super::network::{Network, flag};
+use super::network::{Network, Span, flag};
 use super::{
     DecodeError, MAX_CLUSTER, MAX_FRAME, MAX_HOST, MAX_PROCESSES, MAX_SECRET, Secret, TooLarge,
 };
@@ -33,6 +33,10 @@ pub struct Start {
     pub on_death: OnDeath,
     /// The networks to attach to, in order of preference.
     pub networks: Vec<Network>,
+    /// Which hosts share which networks, if some reach others through gateways only; else empty.
+    pub spans: Vec<Span>,
+    /// Whether the agent hands on between the networks of its host.
+    pub is_gateway: bool,
     /// Whether to tell over which paths others are reached.
     pub show_paths: bool,
     /// The name of the cluster.
@@ -52,7 +56,7 @@ pub struct Part {
     pub pace: Preset,
     /// How many times processes are started again, all together.
     pub max_restarts: u32,
-    /// To the root: how many ranks each host has, in order of hosts and ranks. Empty to others.
+    /// To the root: how many ranks each host has, in order of hosts and ranks; 0 for gateways that carry none. Empty to others.
     pub placed: Vec<u32>,
 }
 
@@ -106,6 +110,8 @@ impl Start {
             OnDeath::Restart => 3,
         });
         Network::encode_all(&self.networks, w)?;
+        Span::encode_all(&self.spans, w)?;
+        w.u8(u8::from(self.is_gateway));
         w.u8(u8::from(self.show_paths));
         w.text(&self.cluster, MAX_CLUSTER)?;
         self.part.encode(w)?;
@@ -132,18 +138,30 @@ impl Start {
                 kind => return Err(DecodeError::Kind(kind)),
             },
             networks: Network::decode_all(r)?,
+            spans: Span::decode_all(r)?,
+            is_gateway: flag(r)?,
             show_paths: flag(r)?,
             cluster: r.text(MAX_CLUSTER)?,
             part: Part::decode(r)?,
             authority: Secret::new(r.bytes(MAX_SECRET)?),
         };
         let in_order = start.ranks.windows(2).all(|pair| pair[0] < pair[1]);
-        let in_job = start.ranks.last().is_some_and(|last| *last < start.size);
-        let is_placed = start.part.fits(start.hosts, start.size);
+        let has_gateways = !start.spans.is_empty();
+        let in_job = match start.ranks.last() {
+            Some(last) => *last < start.size,
+            // A gateway may carry none.
+            None => has_gateways && start.is_gateway && start.part.number > 0,
+        };
+        let is_placed = start.part.fits(start.hosts, start.size, has_gateways);
         if start.size > MAX_PROCESSES || !in_order || !in_job || !is_placed {
             return Err(DecodeError::Value);
         }
-        check_hosts(start.hosts, start.size, start.authority.as_bytes())?;
+        check_hosts(
+            start.hosts,
+            start.size,
+            has_gateways,
+            start.authority.as_bytes(),
+        )?;
         Ok(start)
     }
 }
@@ -187,11 +205,11 @@ impl Part {
     }
 
     /// Whether it is a part of a job of so many hosts and processes.
-    fn fits(&self, hosts: u32, size: u32) -> bool {
+    fn fits(&self, hosts: u32, size: u32, has_gateways: bool) -> bool {
         let placed: u64 = self.placed.iter().copied().map(u64::from).sum();
         let whole = self.placed.len() as u64 == u64::from(hosts)
             && placed == u64::from(size)
-            && !self.placed.contains(&0);
+            && (has_gateways && self.placed.first() != Some(&0) || !self.placed.contains(&0));
         match self.number {
             0 => whole,
             number => number < hosts && self.placed.is_empty(),

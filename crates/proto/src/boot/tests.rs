@@ -70,8 +70,10 @@ fn boot() -> impl Strategy<Value = Boot> {
                     incarnation,
                     host,
                     hosts,
+                    number: hosts - 1,
                     bind,
                     networks: vec![a_network(), Network::plain()],
+                    spans: vec![a_span(), a_span()],
                     pace: Preset::Patient,
                     show_paths: size % 2 == 0,
                     cluster,
@@ -120,6 +122,8 @@ fn start() -> impl Strategy<Value = Start> {
                 cwd,
                 on_death,
                 networks: boot.networks,
+                spans: boot.spans,
+                is_gateway: boot.show_paths,
                 show_paths: boot.show_paths,
                 cluster: boot.cluster,
                 authority: Secret::new(boot.authority),
@@ -157,6 +161,13 @@ fn to_process() -> impl Strategy<Value = ToProcess> {
         }),
         any::<(u32, u32)>().prop_map(|(rank, incarnation)| ToProcess::Joined { rank, incarnation }),
         blob().prop_map(|certificate| ToProcess::Certificate { certificate }),
+        (any::<u32>(), any::<u32>(), locator()).prop_map(|(host, life, locator)| {
+            ToProcess::Gateway {
+                host,
+                life,
+                locator,
+            }
+        }),
         Just(ToProcess::Last),
         any::<u64>().prop_map(|epoch| ToProcess::Epoch { epoch }),
         any::<(u32, u32, u32)>().prop_map(|(first, last, incarnation)| ToProcess::Fenced {
@@ -329,6 +340,13 @@ proptest! {
     }
 }
 
+fn a_span() -> Span {
+    Span {
+        network: "fast".into(),
+        hosts: vec![(0, 2), (4, 9)],
+    }
+}
+
 fn a_boot() -> Boot {
     Boot {
         job: 1,
@@ -337,8 +355,10 @@ fn a_boot() -> Boot {
         incarnation: 0,
         host: "h1".into(),
         hosts: 2,
+        number: 1,
         bind: String::new(),
         networks: vec![Network::plain(), a_network()],
+        spans: vec![],
         pace: Preset::Default,
         show_paths: true,
         cluster: "local".into(),
@@ -366,6 +386,8 @@ fn a_start() -> Start {
             placed: vec![],
         },
         networks: vec![Network::plain(), a_network()],
+        spans: vec![],
+        is_gateway: false,
         show_paths: true,
         cluster: "local".into(),
         authority: Secret::new(vec![0xAB; 32]),
@@ -536,7 +558,24 @@ fn identities_that_contradict_themselves_are_refused() {
             ..a_start()
         },
     ];
-    for start in wrong_starts {
+    // Who is no gateway carries ranks, and so does the first host.
+    let no_gateway = Start {
+        ranks: vec![],
+        spans: vec![a_span()],
+        ..a_start()
+    };
+    let first = Start {
+        ranks: vec![],
+        spans: vec![a_span()],
+        is_gateway: true,
+        part: Part {
+            number: 0,
+            placed: vec![0, 4],
+            ..a_start().part
+        },
+        ..a_start()
+    };
+    for start in wrong_starts.into_iter().chain([no_gateway, first]) {
         let mut bytes = Vec::new();
         ToAgent::Start(Box::new(start)).encode(&mut bytes).unwrap();
         assert_eq!(
@@ -544,6 +583,21 @@ fn identities_that_contradict_themselves_are_refused() {
             Err(DecodeError::Value)
         );
     }
+}
+
+#[test]
+fn hosts_without_ranks_are_gateways() {
+    let start = Start {
+        hosts: 9,
+        ranks: vec![],
+        spans: vec![a_span()],
+        is_gateway: true,
+        ..a_start()
+    };
+    let mut bytes = Vec::new();
+    let frame = ToAgent::Start(Box::new(start));
+    frame.encode(&mut bytes).unwrap();
+    assert_eq!(ToAgent::decode(&bytes[FRAME_HEADER..]), Ok(frame));
 }
 
 #[test]

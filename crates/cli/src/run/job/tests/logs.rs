@@ -128,7 +128,14 @@ fn read_log(seed: u64, decided: &Decided) -> bool {
         on_death,
         max_restarts,
     } = decided.policy;
-    let mut job = Job::new(size, hosts, on_death, max_restarts, decided.pace);
+    let mut job = Job::new(
+        size,
+        hosts,
+        decided.hosts as usize,
+        on_death,
+        max_restarts,
+        decided.pace,
+    );
     let mut members = Members::default();
     let mut expected = Expected::default();
     let mut sentences = vec![];

@@ -1,0 +1,122 @@
+//! Which gateways there are, and where: told by the agent, read by whoever sends through them.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mizzen_driver::{Locator, PeerId};
+use mizzen_proto::membership::{AgentId, HostId};
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::peer::Who;
+
+/// The gateways of a job, as far as they are known. It may change at any time.
+#[derive(Debug)]
+pub struct Directory {
+    gateways: Mutex<BTreeMap<HostId, GatewayAt>>,
+    version: AtomicU64,
+    bell: OwnedFd,
+}
+
+/// Where a gateway is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewayAt {
+    /// Whose agent it is in.
+    pub agent: AgentId,
+    /// Where it is reached, by network.
+    pub at: BTreeMap<String, Locator>,
+}
+
+impl GatewayAt {
+    /// Reads where a gateway is out of an agent's locator, `site=10.0.0.1:4000;@site=10.0.0.1:4001`: the parts that begin with an at sign. None, if
+    /// there is none.
+    ///
+    /// ```
+    /// use mizzen_networks::GatewayAt;
+    /// use mizzen_proto::membership::{AgentId, HostId};
+    ///
+    /// let agent = AgentId::new(HostId(2), 1);
+    /// let gateway = GatewayAt::parse(agent, "site=10.0.0.1:4000;@site=10.0.0.1:4001").unwrap();
+    /// assert_eq!(gateway.at["site"].as_str(), "10.0.0.1:4001");
+    /// assert_eq!(GatewayAt::parse(agent, "site=10.0.0.1:4000"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(agent: AgentId, locator: &str) -> Option<Self> {
+        let parts = locator.split(';').filter_map(|part| part.split_once('='));
+        let ours = parts.filter_map(|(name, at)| {
+            let name = name.strip_prefix(MARK)?;
+            Some((name.to_owned(), Locator::new(at).ok()?))
+        });
+        let at: BTreeMap<String, Locator> = ours.collect();
+        (!at.is_empty()).then_some(Self { agent, at })
+    }
+
+    /// What [`parse`](Self::parse) reads.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let parts = self
+            .at
+            .iter()
+            .map(|(name, at)| format!("{MARK}{name}={at}"));
+        parts.collect::<Vec<_>>().join(";")
+    }
+}
+
+impl Directory {
+    /// An empty one.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses a descriptor.
+    pub fn new() -> std::io::Result<Arc<Self>> {
+        Ok(Arc::new(Self {
+            gateways: Mutex::default(),
+            version: AtomicU64::new(0),
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        }))
+    }
+
+    /// There is a gateway; or, without one, there is none any more.
+    pub fn set(&self, host: HostId, gateway: Option<GatewayAt>) {
+        let mut known = self.gateways.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match &gateway {
+            Some(new) => known.insert(host, new.clone()),
+            None => known.remove(&host),
+        };
+        if before != gateway {
+            self.version.fetch_add(1, Ordering::Release);
+            // A full counter is readable, too.
+            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// All of them, if they have changed since this version.
+    pub(crate) fn since(&self, version: &mut u64) -> Option<BTreeMap<HostId, GatewayAt>> {
+        if self.version.load(Ordering::Acquire) == *version {
+            return None;
+        }
+        let known = self.gateways.lock().unwrap_or_else(PoisonError::into_inner);
+        *version = self.version.load(Ordering::Acquire);
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        Some(known.clone())
+    }
+}
+
+/// Readable while there is news.
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+/// The gateway that drivers call so, among these.
+pub(crate) fn find(known: &BTreeMap<HostId, GatewayAt>, peer: PeerId) -> Option<&GatewayAt> {
+    let Who::Agent(agent) = Who::from(peer) else {
+        return None;
+    };
+    known.get(&agent.host).filter(|one| one.agent == agent)
+}
+
+/// What stands before a network's name where a gateway is meant.
+const MARK: char = '@';

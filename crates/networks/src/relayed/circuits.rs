@@ -1,0 +1,753 @@
+//! The circuits with other processes: what comes and goes on each.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::{ErrorKind, IoSlice};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use mizzen_driver::{BodyId, ConnectFailure, Event, Gather, LossReason, PeerId, Scatter};
+use mizzen_proto::id::ProcessId;
+use mizzen_proto::membership::HostId;
+use mizzen_proto::relay::{
+    Broken, Circuit, Contents, FRAGMENT_HEADER, FRAME_HEADER, FragmentHeader, PieceHeader,
+    Progress, REMIND, Route, Said, Turn, Word,
+};
+use mizzen_proto::route::FRAGMENT;
+use mizzen_proto::time::Time;
+
+use super::linked::{Linked, Next};
+use super::links::{Inner, Links, Sent, Via};
+use super::report::{Kept, Report, What};
+use crate::peer::{Who, process_id};
+
+pub(super) struct Circuits {
+    me: ProcessId,
+    host: HostId,
+    start: Instant,
+    pub(super) links: Links,
+    peers: BTreeMap<PeerId, Peer>,
+    /// The latest circuit that each has dialled.
+    seen: BTreeMap<PeerId, u64>,
+    /// What is to be reported, in order.
+    events: VecDeque<Kept>,
+    /// Those who have something to send.
+    turns: VecDeque<PeerId>,
+    /// Those who may have something to tell their other end.
+    touched: BTreeSet<PeerId>,
+    /// What is to be said that is no circuit's of ours.
+    replies: VecDeque<Word>,
+    serial: u64,
+    look_at: Option<Time>,
+}
+
+enum Peer {
+    Dialling(Dial),
+    Linked(Box<Linked>),
+}
+
+struct Dial {
+    host: HostId,
+    circuit: u64,
+    since: Time,
+    again: Time,
+    wait: Duration,
+    tries: u64,
+    has_no_way: bool,
+}
+
+impl Circuits {
+    pub(super) fn new(me: ProcessId, host: HostId, links: Links) -> Self {
+        // A later life of this process must have greater numbers: the clock sees to that.
+        let age = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            me,
+            host,
+            start: Instant::now(),
+            links,
+            peers: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            events: VecDeque::new(),
+            turns: VecDeque::new(),
+            touched: BTreeSet::new(),
+            replies: VecDeque::new(),
+            serial: age.map_or(0, |age| age.as_nanos() as u64),
+            look_at: None,
+        }
+    }
+
+    pub(super) fn me(&self) -> ProcessId {
+        self.me
+    }
+
+    pub(super) fn now(&self) -> Time {
+        Time(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    // What the caller wants.
+
+    /// Whether there is a link, an attempt, or something unreported.
+    pub(super) fn is_known(&self, peer: PeerId) -> bool {
+        self.peers.contains_key(&peer) || self.events.iter().any(|kept| kept.peer == peer)
+    }
+
+    pub(super) fn connect(&mut self, peer: PeerId, host: HostId) {
+        self.serial += 1;
+        let now = self.now();
+        let dial = Dial {
+            host,
+            circuit: self.serial,
+            since: now,
+            again: now,
+            wait: FIRST_AGAIN,
+            tries: 0,
+            has_no_way: false,
+        };
+        self.peers.insert(peer, Peer::Dialling(dial));
+        self.look_at = Some(now);
+    }
+
+    pub(super) fn disconnect(&mut self, peer: PeerId) {
+        let known = match self.peers.remove(&peer) {
+            Some(Peer::Linked(link)) => Some((link.host, link.circuit)),
+            Some(Peer::Dialling(dial)) => Some((dial.host, dial.circuit)),
+            None => None,
+        };
+        if let Some((host, circuit)) = known {
+            self.reply(peer, host, circuit, Said::Closed);
+        }
+        self.events.retain(|kept| kept.peer != peer);
+    }
+
+    /// Says to all that they are left.
+    pub(super) fn leave(&mut self, inner: &mut [Inner]) {
+        let all: Vec<PeerId> = self.peers.keys().copied().collect();
+        all.into_iter().for_each(|peer| self.disconnect(peer));
+        self.say_replies(inner);
+    }
+
+    /// The link to a peer, if the caller knows of it.
+    pub(super) fn link(&mut self, peer: PeerId) -> Option<&mut Linked> {
+        match self.peers.get_mut(&peer) {
+            Some(Peer::Linked(link)) if link.is_reported => Some(link),
+            _ => None,
+        }
+    }
+
+    pub(super) fn via(&self, peer: PeerId) -> Option<HostId> {
+        match self.peers.get(&peer) {
+            Some(Peer::Linked(link)) => self.links.host(link.via),
+            _ => None,
+        }
+    }
+
+    /// Sends a frame, or keeps it; `false` if there is no room.
+    pub(super) fn send_frame(
+        &mut self,
+        inner: &mut [Inner],
+        peer: PeerId,
+        frame: &[IoSlice<'_>],
+    ) -> bool {
+        let now = self.now();
+        let route = self.route(peer);
+        let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) else {
+            return false;
+        };
+        let length = frame.iter().map(|slice| slice.len()).sum::<usize>() + FRAME_HEADER.len();
+        if link.queue.is_empty() {
+            let contents = || frame.iter().map(|slice| IoSlice::new(slice));
+            let contents = [IoSlice::new(&FRAME_HEADER)].into_iter().chain(contents());
+            if link.send(&mut self.links, inner, route, length, contents, now) == Sent::Yes {
+                self.look_by(now + REMIND);
+                return true;
+            }
+        }
+        let is_kept = link.keep_frame(frame, length);
+        self.take_turn(peer);
+        is_kept
+    }
+
+    pub(super) fn send_body(&mut self, peer: PeerId, body: BodyId, source: Gather) {
+        let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        link.send_body(body, source);
+        self.take_turn(peer);
+    }
+
+    pub(super) fn recv_body(&mut self, peer: PeerId, body: BodyId, place: Scatter) {
+        if let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) {
+            link.recv_body(body, place);
+        }
+    }
+
+    /// Breaks a link underneath.
+    pub(super) fn sever(&mut self, peer: PeerId) {
+        if let Some(Peer::Linked(link)) = self.peers.get(&peer) {
+            let (host, circuit) = (link.host, link.circuit);
+            self.reply(peer, host, circuit, Said::Closed);
+            self.lose(peer, LossReason::Broken(ErrorKind::ConnectionReset));
+        }
+    }
+
+    // What happens.
+
+    /// A link with a gateway is no more: what went over it may be lost.
+    pub(super) fn handle_lost_gateway(&mut self, via: Via) {
+        let over_it = |peer: &&Peer| matches!(peer, Peer::Linked(link) if link.via == via);
+        let lost = self.peers.iter().filter(|(_, peer)| over_it(peer));
+        let lost: Vec<PeerId> = lost.map(|(id, _)| *id).collect();
+        lost.into_iter().for_each(|peer| self.sever(peer));
+        self.look_at = Some(Time(0));
+    }
+
+    /// Another link may be better: who is dialled is asked at once.
+    pub(super) fn handle_new_gateway(&mut self) {
+        for peer in self.peers.values_mut() {
+            if let Peer::Dialling(dial) = peer {
+                dial.again = Time(0);
+            }
+        }
+        self.look_at = Some(Time(0));
+    }
+
+    /// Whether something is for this process.
+    fn is_for_us(&self, route: &Route) -> bool {
+        route.to == self.me && route.to_host == self.host && route.from != self.me
+    }
+
+    pub(super) fn handle_word(&mut self, via: Via, word: Word) {
+        if word.route.to == self.me && word.route.to_host != self.host {
+            // We are not where it looks for us.
+            let (peer, host) = (process_id(word.route.from), word.route.from_host);
+            return match word.said {
+                Said::Open { .. } => self.reply(peer, host, word.circuit, Said::Closed),
+                Said::Closed | Said::NoWay => {}
+            };
+        }
+        if !self.is_for_us(&word.route) {
+            return;
+        }
+        let now = self.now();
+        let peer = process_id(word.route.from);
+        let (host, circuit) = (word.route.from_host, word.circuit);
+        match (word.said, self.peers.get_mut(&peer)) {
+            (Said::Open { dialled, progress }, Some(Peer::Linked(link)))
+                if link.circuit == circuit && link.line.dialled() != dialled =>
+            {
+                link.line.handle_progress(progress, now);
+                self.touch(peer);
+                self.look_by(now + REMIND);
+            }
+            (
+                Said::Open {
+                    dialled: false,
+                    progress,
+                },
+                Some(Peer::Dialling(dial)),
+            ) if dial.circuit == circuit => {
+                self.open(peer, host, circuit, true, via, Some(progress));
+            }
+            (Said::Open { dialled: false, .. }, _) => self.reply(peer, host, circuit, Said::Closed),
+            // Of two who dial each other the lesser wins.
+            (Said::Open { dialled: true, .. }, Some(Peer::Dialling(_)))
+                if process_id(self.me) < peer => {}
+            (
+                Said::Open {
+                    dialled: true,
+                    progress,
+                },
+                known,
+            ) => {
+                let is_linked = matches!(known, Some(Peer::Linked(_)));
+                if self.seen.get(&peer).is_some_and(|seen| *seen >= circuit) {
+                    return self.reply(peer, host, circuit, Said::Closed);
+                }
+                if is_linked {
+                    self.lose(peer, LossReason::Replaced);
+                }
+                self.seen.insert(peer, circuit);
+                self.open(peer, host, circuit, false, via, Some(progress));
+            }
+            (Said::Closed, Some(Peer::Linked(link))) if link.circuit == circuit => {
+                self.lose(peer, LossReason::Closed);
+            }
+            (Said::NoWay, Some(Peer::Linked(link))) if link.circuit == circuit => {
+                self.lose(peer, LossReason::Broken(ErrorKind::HostUnreachable));
+            }
+            (Said::Closed, Some(Peer::Dialling(dial))) if dial.circuit == circuit => {
+                self.fail(peer, ConnectFailure::Rejected);
+            }
+            (Said::NoWay, Some(Peer::Dialling(dial))) if dial.circuit == circuit => {
+                dial.has_no_way = true;
+            }
+            (Said::Closed | Said::NoWay, _) => {}
+        }
+    }
+
+    pub(super) fn handle_fragment(
+        &mut self,
+        via: Via,
+        header: &FragmentHeader,
+        contents: &[u8],
+        report: &mut Report<'_>,
+    ) {
+        if !self.is_for_us(&header.route) {
+            return;
+        }
+        let now = self.now();
+        let peer = process_id(header.route.from);
+        let (host, circuit) = (header.route.from_host, header.circuit);
+        if matches!(self.peers.get(&peer), Some(Peer::Dialling(dial)) if dial.circuit == circuit) {
+            // It came before the word that says so.
+            self.open(peer, host, circuit, true, via, None);
+        }
+        let link = match self.peers.get_mut(&peer) {
+            Some(Peer::Linked(link)) if link.circuit == circuit => link,
+            _ => return self.reply(peer, host, circuit, Said::Closed),
+        };
+        if link.early.contains_key(&header.number) {
+            return;
+        }
+        let length = contents.len() + FRAGMENT_HEADER;
+        match link.line.handle_fragment(header.number, length, now) {
+            Err(_) => return self.violate(peer, "it sent more than it was granted"),
+            Ok(Turn::Past) => return,
+            Ok(Turn::Later) => {
+                link.early.insert(header.number, contents.to_vec());
+                return self.look_by(now + REMIND);
+            }
+            Ok(Turn::Now) => {}
+        }
+        self.deliver(peer, contents, report);
+        // What came early may follow.
+        loop {
+            let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) else {
+                return;
+            };
+            let Some(next) = link.early.remove(&link.line.next()) else {
+                if link.early.is_empty() {
+                    link.line.handle_caught_up();
+                }
+                break;
+            };
+            link.line.advance(now);
+            self.deliver(peer, &next, report);
+        }
+        self.touch(peer);
+    }
+
+    /// A fragment's turn has come.
+    fn deliver(&mut self, peer: PeerId, contents: &[u8], report: &mut Report<'_>) {
+        let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        let length = contents.len() + FRAGMENT_HEADER;
+        match Contents::decode(contents) {
+            None => self.violate(peer, "what came is neither a frame nor a piece of a body"),
+            Some(Contents::Frame(bytes)) if self.events.is_empty() && report.left > 0 => {
+                link.line.free(length);
+                report.left -= 1;
+                (report.sink)(Event::Frame { peer, bytes });
+            }
+            Some(Contents::Frame(bytes)) => {
+                let what = What::Frame(bytes.to_vec());
+                let circuit = link.circuit;
+                self.events.push_back(Kept {
+                    peer,
+                    circuit,
+                    what,
+                });
+            }
+            Some(Contents::Piece(piece, bytes)) => {
+                link.line.free(length);
+                self.take_piece(peer, piece, bytes);
+            }
+        }
+    }
+
+    fn take_piece(&mut self, peer: PeerId, piece: PieceHeader, bytes: &[u8]) {
+        let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        let circuit = link.circuit;
+        match link.take_piece(piece, bytes) {
+            Err(what) => self.violate(peer, what),
+            Ok(None) => {}
+            Ok(Some(body)) => {
+                let what = What::Event(Event::BodyReceived { peer, body });
+                self.events.push_back(Kept {
+                    peer,
+                    circuit,
+                    what,
+                });
+            }
+        }
+    }
+
+    // What is to be done.
+
+    /// Looks at what time has done, says what is to be said, and sends what can be sent. `true` if there is more.
+    ///
+    /// Whether a circuit has come to its end is judged only if all that has arrived was taken in before.
+    pub(super) fn pump(&mut self, inner: &mut [Inner], has_all: bool) -> bool {
+        let now = self.now();
+        self.links.dial(inner, now);
+        if self.look_at.is_some_and(|at| at <= now) {
+            self.look(inner, now, has_all);
+        }
+        while let Some(peer) = self.touched.pop_first() {
+            self.tell(inner, peer, now);
+        }
+        self.say_replies(inner);
+        self.send(inner, now)
+    }
+
+    /// When to pump again although nothing comes.
+    pub(super) fn next_look(&self) -> Option<Time> {
+        self.look_at.into_iter().chain(self.links.next_dial()).min()
+    }
+
+    fn look(&mut self, inner: &mut [Inner], now: Time, has_all: bool) {
+        let all: Vec<PeerId> = self.peers.keys().copied().collect();
+        let mut next: Option<Time> = None;
+        for peer in all {
+            let at = match self.peers.get_mut(&peer) {
+                Some(Peer::Dialling(_)) => self.dial(inner, peer, now),
+                Some(Peer::Linked(link)) => match link.line.broken(now).filter(|_| has_all) {
+                    Some(broken) => {
+                        let (host, circuit) = (link.host, link.circuit);
+                        self.reply(peer, host, circuit, Said::Closed);
+                        self.lose(
+                            peer,
+                            match broken {
+                                Broken::Missing => LossReason::Broken(ErrorKind::ConnectionAborted),
+                                Broken::Silent => LossReason::Silent,
+                            },
+                        );
+                        None
+                    }
+                    None => {
+                        let at = link.line.next_look(now);
+                        self.touched.insert(peer);
+                        Some(at)
+                    }
+                },
+                None => None,
+            };
+            next = next.into_iter().chain(at).min();
+        }
+        self.look_at = next;
+    }
+
+    /// Asks a process for a circuit once more, or gives up.
+    fn dial(&mut self, inner: &mut [Inner], peer: PeerId, now: Time) -> Option<Time> {
+        let route = self.route(peer)?;
+        let Some(Peer::Dialling(dial)) = self.peers.get_mut(&peer) else {
+            return None;
+        };
+        let patience = if dial.has_no_way { NO_WAY } else { PATIENCE };
+        if now.since(dial.since) >= patience {
+            let reason = match dial.has_no_way {
+                true => ConnectFailure::Unreachable(ErrorKind::HostUnreachable),
+                false => ConnectFailure::TimedOut,
+            };
+            self.fail(peer, reason);
+            return None;
+        }
+        if dial.again <= now {
+            dial.again = now + dial.wait;
+            dial.wait = (dial.wait * 2).min(LAST_AGAIN);
+            let progress = Progress {
+                granted: WINDOW,
+                ..Progress::default()
+            };
+            let said = Said::Open {
+                dialled: true,
+                progress,
+            };
+            let word = Word {
+                route,
+                hop: 0,
+                circuit: dial.circuit,
+                said,
+            };
+            let again = dial.again;
+            // What leads nowhere is not tried twice in a row.
+            let flow = word.route.flow().flow.wrapping_add(dial.tries);
+            dial.tries += 1;
+            let via = self.links.choose(route.to_host, flow);
+            self.links.say(inner, via, word);
+            return Some(again);
+        }
+        Some(dial.again)
+    }
+
+    /// Tells the other end how far we are, if it is to know.
+    fn tell(&mut self, inner: &mut [Inner], peer: PeerId, now: Time) {
+        let Some(route) = self.route(peer) else {
+            return;
+        };
+        let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        let Some(progress) = link.line.poll_progress(now) else {
+            return;
+        };
+        let said = Said::Open {
+            dialled: link.line.dialled(),
+            progress,
+        };
+        let word = Word {
+            route,
+            hop: 0,
+            circuit: link.circuit,
+            said,
+        };
+        self.links.say(inner, Some(link.via), word);
+    }
+
+    fn say_replies(&mut self, inner: &mut [Inner]) {
+        while let Some(word) = self.replies.pop_front() {
+            self.links.say(inner, None, word);
+        }
+    }
+
+    /// Sends what can be sent, in turn. `true` if only the time for it ran out.
+    fn send(&mut self, inner: &mut [Inner], now: Time) -> bool {
+        let (mut stuck, mut sent) = (0, 0);
+        while sent < SENDS {
+            let Some(peer) = self.turns.pop_front() else {
+                return false;
+            };
+            match self.send_one(inner, peer, now) {
+                None => continue,
+                Some(Sent::Yes) => (stuck, sent) = (0, sent + 1),
+                Some(Sent::No) => stuck += 1,
+            }
+            self.turns.push_back(peer);
+            if stuck >= self.turns.len() {
+                return false;
+            }
+        }
+        !self.turns.is_empty()
+    }
+
+    /// Sends the next of what a circuit has to send. None, if there is nothing.
+    fn send_one(&mut self, inner: &mut [Inner], peer: PeerId, now: Time) -> Option<Sent> {
+        let route = self.route(peer);
+        let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) else {
+            return None;
+        };
+        let sent = link.send_next(&mut self.links, inner, route, now);
+        let circuit = link.circuit;
+        let mut keep = |what| {
+            self.events.push_back(Kept {
+                peer,
+                circuit,
+                what,
+            })
+        };
+        match sent {
+            Next::Nothing => {
+                link.has_turn = false;
+                return None;
+            }
+            Next::Stuck => return Some(Sent::No),
+            Next::Frame => {
+                if link.queue.is_empty() && link.wants_room {
+                    link.wants_room = false;
+                    keep(What::Event(Event::Writable { peer }));
+                }
+            }
+            Next::Piece(Some(body)) => keep(What::Event(Event::BodySent { peer, body })),
+            Next::Piece(None) => {}
+        }
+        self.look_by(now + REMIND);
+        Some(Sent::Yes)
+    }
+
+    /// Reports what waits to be reported.
+    pub(super) fn report(&mut self, report: &mut Report<'_>) {
+        while report.left > 0 {
+            let Some(Kept {
+                peer,
+                circuit,
+                what,
+            }) = self.events.pop_front()
+            else {
+                return;
+            };
+            let link = match self.peers.get_mut(&peer) {
+                Some(Peer::Linked(link)) if link.circuit == circuit => Some(link),
+                _ => None,
+            };
+            match (what, link) {
+                (What::Connected { dialled }, link) => {
+                    if let Some(link) = link {
+                        link.is_reported = true;
+                    }
+                    (report.sink)(Event::Connected { peer, dialled });
+                }
+                (What::Frame(bytes), link) => {
+                    if let Some(link) = link {
+                        link.line
+                            .free(bytes.len() + FRAME_HEADER.len() + FRAGMENT_HEADER);
+                        self.touched.insert(peer);
+                    }
+                    let bytes = &bytes;
+                    (report.sink)(Event::Frame { peer, bytes });
+                }
+                (What::Event(event), link) => {
+                    if let Some(link) = link {
+                        match event {
+                            // Frames sent since it was kept may have taken the room.
+                            Event::Writable { .. } if !link.has_room() => {
+                                link.wants_room = true;
+                                continue;
+                            }
+                            Event::BodySent { body, .. } => drop(link.sending.remove(&body)),
+                            Event::BodyReceived { body, .. } => drop(link.receiving.remove(&body)),
+                            _ => {}
+                        }
+                    }
+                    (report.sink)(event);
+                }
+            }
+            report.left -= 1;
+        }
+    }
+
+    /// How many events wait to be reported.
+    pub(super) fn backlog(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Whether something waits to be reported.
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty() || !self.touched.is_empty() || !self.replies.is_empty()
+    }
+
+    // Private.
+
+    fn route(&self, peer: PeerId) -> Option<Route> {
+        let to_host = match self.peers.get(&peer)? {
+            Peer::Dialling(dial) => dial.host,
+            Peer::Linked(link) => link.host,
+        };
+        self.route_to(peer, to_host)
+    }
+
+    fn route_to(&self, peer: PeerId, to_host: HostId) -> Option<Route> {
+        let Who::Process(to) = Who::from(peer) else {
+            return None;
+        };
+        Some(Route {
+            to_host,
+            to,
+            from_host: self.host,
+            from: self.me,
+        })
+    }
+
+    /// A circuit is there.
+    fn open(
+        &mut self,
+        peer: PeerId,
+        host: HostId,
+        circuit: u64,
+        dialled: bool,
+        via: Via,
+        progress: Option<Progress>,
+    ) {
+        let now = self.now();
+        let mut line = Circuit::new(dialled, WINDOW, now);
+        if let Some(progress) = progress {
+            line.handle_progress(progress, now);
+        }
+        let link = Linked::new(host, circuit, line, via);
+        self.peers.insert(peer, Peer::Linked(Box::new(link)));
+        let what = What::Connected { dialled };
+        self.events.push_back(Kept {
+            peer,
+            circuit,
+            what,
+        });
+        self.touch(peer);
+        self.look_at = Some(now);
+    }
+
+    /// Looks at all by this time.
+    fn look_by(&mut self, by: Time) {
+        self.look_at = self.look_at.into_iter().chain([by]).min();
+    }
+
+    fn touch(&mut self, peer: PeerId) {
+        self.touched.insert(peer);
+    }
+
+    fn take_turn(&mut self, peer: PeerId) {
+        if let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) {
+            if !std::mem::replace(&mut link.has_turn, true) {
+                self.turns.push_back(peer);
+            }
+        }
+    }
+
+    fn reply(&mut self, peer: PeerId, host: HostId, circuit: u64, said: Said) {
+        let route = self.route_to(peer, host);
+        self.replies.extend(route.map(|route| Word {
+            route,
+            hop: 0,
+            circuit,
+            said,
+        }));
+    }
+
+    fn violate(&mut self, peer: PeerId, what: &'static str) {
+        if let Some(Peer::Linked(link)) = self.peers.get(&peer) {
+            let (host, circuit) = (link.host, link.circuit);
+            self.reply(peer, host, circuit, Said::Closed);
+        }
+        self.lose(peer, LossReason::Violation(what));
+    }
+
+    fn fail(&mut self, peer: PeerId, reason: ConnectFailure) {
+        if let Some(Peer::Dialling(dial)) = self.peers.remove(&peer) {
+            let circuit = dial.circuit;
+            let what = What::Event(Event::ConnectFailed { peer, reason });
+            self.events.push_back(Kept {
+                peer,
+                circuit,
+                what,
+            });
+        }
+    }
+
+    /// The end of a link: of its bodies first.
+    fn lose(&mut self, peer: PeerId, reason: LossReason) {
+        let Some(Peer::Linked(link)) = self.peers.remove(&peer) else {
+            return;
+        };
+        let circuit = link.circuit;
+        let bodies = link.end(peer).into_iter();
+        let all = bodies.chain([Event::Lost { peer, reason }]);
+        self.events.extend(all.map(|event| Kept {
+            peer,
+            circuit,
+            what: What::Event(event),
+        }));
+    }
+}
+
+/// The longest frame.
+pub(super) const MAX_FRAME: usize = FRAGMENT as usize - FRAGMENT_HEADER - FRAME_HEADER.len();
+/// Bytes that may be under way to a process on one circuit.
+const WINDOW: u64 = 4 << 20;
+/// Fragments sent in one turn.
+const SENDS: usize = 64;
+/// How soon a process is asked again for a circuit, and how late.
+const FIRST_AGAIN: Duration = Duration::from_millis(50);
+const LAST_AGAIN: Duration = Duration::from_millis(500);
+/// How long a process is asked for a circuit.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long, if gateways know no way to it.
+const NO_WAY: Duration = Duration::from_secs(1);

@@ -1,0 +1,184 @@
+//! Clusters on the loopback interface: networks that share only gateways, and processes on the first and the last of them.
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mizzen_driver::{Driver, PeerId};
+use mizzen_identity::{Authority, Credentials, Identity};
+use mizzen_networks::{
+    Directory, Gateway, GatewayOptions, Memory, Opened, RelayedDriver, RelayedOptions, Ways, Who,
+    open,
+};
+use mizzen_proto::boot::{Carrier, Network, Span};
+use mizzen_proto::membership::{AgentId, HostId};
+
+const CLUSTER: &str = "test";
+
+/// Networks in a row, with gateways between neighbours.
+pub(crate) struct Clusters {
+    authority: Authority,
+    number: [u8; 16],
+    ways: Ways,
+    networks: Vec<String>,
+    gateways: Vec<Option<Gateway>>,
+    /// Of the gateways and of all processes.
+    directories: Vec<Arc<Directory>>,
+}
+
+impl Clusters {
+    /// With so many gateways in a row.
+    pub(crate) fn new(gateways: u32) -> Self {
+        let between: Vec<(u32, u32)> = (0..gateways).map(|left| (left, left + 1)).collect();
+        Self::with(gateways, &between)
+    }
+
+    /// Two networks, with so many gateways between them.
+    pub(crate) fn beside(gateways: u32) -> Self {
+        let between: Vec<(u32, u32)> = (0..gateways).map(|_| (0, 1)).collect();
+        Self::with(1, &between)
+    }
+
+    /// Networks from 0 to `last`, and for each gateway the two that it is on.
+    fn with(last: u32, between: &[(u32, u32)]) -> Self {
+        static JOBS: AtomicU64 = AtomicU64::new(0);
+        let mut number = [0; 16];
+        number[..8].copy_from_slice(&JOBS.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        number[8..12].copy_from_slice(&std::process::id().to_le_bytes());
+        let networks: Vec<String> = (0..=last).map(|index| format!("n{index}")).collect();
+        let spans: Vec<Span> = (0..=last).map(|index| span(index, last, between)).collect();
+        let mut clusters = Self {
+            authority: Authority::new(CLUSTER, number).expect("a name of a cluster"),
+            number,
+            ways: Ways::new(&spans),
+            networks,
+            gateways: Vec::new(),
+            directories: Vec::new(),
+        };
+        for (index, on) in (0..).zip(between) {
+            let directory = directory();
+            let gateway = clusters.gateway(index, *on, &directory);
+            clusters.directories.push(directory);
+            clusters.gateways.push(Some(gateway));
+        }
+        clusters.tell();
+        clusters
+    }
+
+    /// A gateway.
+    pub(crate) fn at(&self, index: usize) -> &Gateway {
+        self.gateways[index].as_ref().expect("one that is there")
+    }
+
+    /// What the process that was attached last is told of gateways.
+    pub(crate) fn far_directory(&self) -> Arc<Directory> {
+        Arc::clone(self.directories.last().expect("a process"))
+    }
+
+    /// The gateway of a host dies, and all are told.
+    pub(crate) fn kill(&mut self, host: HostId) {
+        self.gateways[(host.0 - FIRST_GATEWAY) as usize] = None;
+        for directory in &self.directories {
+            directory.set(host, None);
+        }
+    }
+
+    /// A process: those with even ranks are on the first network, those with odd ones on the last.
+    pub(crate) fn attach(&mut self, me: PeerId) -> RelayedDriver {
+        let Who::Process(process) = Who::from(me) else {
+            panic!("{me} is an agent");
+        };
+        let rank = process.rank.0;
+        let (network, driver) = self.bare(me);
+        let directory = directory();
+        self.directories.push(Arc::clone(&directory));
+        self.tell();
+        let options = RelayedOptions {
+            me: process,
+            host: HostId(rank),
+            ways: self.ways.clone(),
+            directory,
+            drivers: vec![(network, driver)],
+        };
+        RelayedDriver::new(options).expect("descriptors")
+    }
+
+    /// The driver of a process for gateways, by itself, and its network.
+    pub(crate) fn bare(&self, me: PeerId) -> (String, Box<dyn Driver>) {
+        let Who::Process(process) = Who::from(me) else {
+            panic!("{me} is an agent");
+        };
+        let (rank, life) = (process.rank.0, process.incarnation.0);
+        let identity = Identity::new(CLUSTER, self.number, rank, life).expect("a good name");
+        let credentials = self.authority.credentials(&identity).expect("an authority");
+        let network = match rank % 2 {
+            0 => self.networks.first(),
+            _ => self.networks.last(),
+        };
+        let network = network.expect("a network").clone();
+        let driver = driver(&credentials, &network);
+        (network, driver)
+    }
+
+    fn gateway(&self, index: u32, on: (u32, u32), directory: &Arc<Directory>) -> Gateway {
+        let agent = AgentId::new(HostId(FIRST_GATEWAY + index), 1);
+        let identity = Identity::agent(CLUSTER, self.number, agent.host.0, agent.life);
+        let identity = identity.expect("a good name");
+        let credentials = self.authority.credentials(&identity).expect("an authority");
+        let on = [on.0, on.1].map(|index| &self.networks[index as usize]);
+        let drivers = on.map(|network| (network.clone(), driver(&credentials, network)));
+        let options = GatewayOptions {
+            agent,
+            ways: self.ways.clone(),
+            directory: Arc::clone(directory),
+            drivers: drivers.into(),
+            memory: Memory::default(),
+        };
+        Gateway::start(options).expect("descriptors and a thread")
+    }
+
+    fn tell(&self) {
+        for gateway in self.gateways.iter().flatten() {
+            let at = gateway.at();
+            for directory in &self.directories {
+                directory.set(at.agent.host, Some(at.clone()));
+            }
+        }
+    }
+}
+
+fn directory() -> Arc<Directory> {
+    Directory::new().expect("a descriptor")
+}
+
+fn driver(credentials: &Credentials, name: &str) -> Box<dyn Driver> {
+    let network = Network {
+        name: name.into(),
+        carrier: Carrier::Tcp { port: 0 },
+        interfaces: Vec::new(),
+        trusted: true,
+    };
+    let credentials = credentials.for_gateways().expect("settings");
+    let opened = open(&credentials, &network, Some(Ipv4Addr::LOCALHOST.into()));
+    let Opened { driver, .. } = opened.expect("a free port on the loopback interface");
+    driver
+}
+
+/// The hosts of a network: even ones on the first, odd ones on the last, and its gateways.
+fn span(index: u32, last: u32, between: &[(u32, u32)]) -> Span {
+    let ends = (0..FIRST_GATEWAY).filter(|host| match host % 2 {
+        0 => index == 0,
+        _ => index == last,
+    });
+    let gateways = (FIRST_GATEWAY..).zip(between);
+    let gateways = gateways.filter(|(_, (left, right))| [*left, *right].contains(&index));
+    let hosts = ends.chain(gateways.map(|(host, _)| host));
+    Span {
+        network: format!("n{index}"),
+        hosts: hosts.map(|host| (host, host + 1)).collect(),
+    }
+}
+
+/// Hosts below are those of processes.
+const FIRST_GATEWAY: u32 = 64;

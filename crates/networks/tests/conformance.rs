@@ -1,0 +1,37 @@
+//! The driver whose links go through gateways keeps the contract of all drivers: over TCP on the loopback interface, through one gateway, and through
+//! two in a row.
+
+mod common;
+
+use common::Clusters;
+use mizzen_driver::conformance::Harness;
+use mizzen_driver::{Locator, PeerId};
+use mizzen_networks::RelayedDriver;
+
+impl Harness for Clusters {
+    type Driver = RelayedDriver;
+
+    fn driver(&mut self, me: PeerId) -> RelayedDriver {
+        self.attach(me)
+    }
+
+    fn nobody(&mut self) -> Locator {
+        Locator::new("4000").expect("a number is a locator")
+    }
+
+    fn cut(&mut self, (_, a): (PeerId, &mut RelayedDriver), (b, _): (PeerId, &mut RelayedDriver)) {
+        a.sever(b);
+    }
+}
+
+mod one_gateway {
+    use super::*;
+
+    mizzen_driver::conformance!(Clusters::new(1));
+}
+
+mod two_gateways {
+    use super::*;
+
+    mizzen_driver::conformance!(Clusters::new(2));
+}
