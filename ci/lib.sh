@@ -54,6 +54,42 @@ network_files() {
   if ldconfig -p | grep 'libfabric\.so\.1' > /dev/null; then kinds="$kinds ofi"; fi
 }
 
+# Three hosts in a row, $near, $middle and $far, as network namespaces with cables between neighbours that are limited to so many Mbit/s, unless that is 0: they and
+# the folder $scratch_dir, with the job's file of both networks in it, are gone when the script ends.
+row_of_hosts() {
+  scratch
+  near=row$$-a middle=row$$-g far=row$$-b
+  trap 'for each in "$near" "$middle" "$far"; do ip netns del "$each" 2> /dev/null || true; done; rm -rf "$scratch_dir"' EXIT
+  local host cable
+  for host in "$near" "$middle" "$far"; do
+    ip netns add "$host"
+    ip -n "$host" link set lo up
+  done
+  ip link add left netns "$near" type veth peer name left netns "$middle"
+  ip link add right netns "$middle" type veth peer name right netns "$far"
+  ip -n "$near" addr add 10.83.1.1/24 dev left
+  ip -n "$middle" addr add 10.83.1.2/24 dev left
+  ip -n "$middle" addr add 10.83.2.2/24 dev right
+  ip -n "$far" addr add 10.83.2.3/24 dev right
+  for cable in "$near left" "$middle left" "$middle right" "$far right"; do
+    ip -n "${cable% *}" link set "${cable#* }" up
+    [ "$1" = 0 ] || ip netns exec "${cable% *}" tc qdisc add dev "${cable#* }" root tbf rate "$1mbit" burst 125000 limit 1000000
+  done
+  cat > "$scratch_dir/file" <<FILE
+[[network]]
+name = "left"
+hosts = ["$near", "$middle"]
+interfaces = ["10.83.1.0/24"]
+security = "trusted"
+
+[[network]]
+name = "right"
+hosts = ["$middle", "$far"]
+interfaces = ["10.83.2.0/24"]
+security = "trusted"
+FILE
+}
+
 # So many hosts, as network namespaces on a switch, called ${hosts[0]} and so on; they and the folder $scratch_dir are gone when the
 # script ends. `on_switch` runs a job on them.
 switched_hosts() {
