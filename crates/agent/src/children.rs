@@ -197,6 +197,8 @@ impl Children {
             bind: self.start.bind.clone(),
             networks: self.start.networks.clone(),
             spans: self.start.spans.clone(),
+            others: self.start.others.clone(),
+            channels: self.start.channels.clone(),
             pace: self.start.part.pace,
             show_paths: self.start.show_paths,
             cluster: self.start.cluster.clone(),

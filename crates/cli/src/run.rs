@@ -3,6 +3,7 @@
 //! One loop over the links to agents, the signals and the output. Whatever happens goes to [`Job`], which decides.
 
 mod bars;
+mod channels;
 mod job;
 mod links;
 mod maps;

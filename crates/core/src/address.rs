@@ -21,7 +21,7 @@ use crate::net::NetLink;
 use crate::peers::Path;
 use crate::plain::PlainBytes;
 use crate::process::Process;
-use crate::rank::{Address, MailboxId, ProcessId, Rank};
+use crate::rank::{Address, MailboxId, ProcessId, Rank, channel_of};
 use crate::sender::Sender;
 use crate::values::with_reader;
 use crate::wait::Until;
@@ -304,12 +304,10 @@ impl MailboxRef {
             return Ok(());
         }
         let peer = self.address.process;
-        if self
-            .process
-            .peers
-            .usable(peer.rank, peer.incarnation)
-            .is_none()
-        {
+        let channel = channel_of(self.address.mailbox);
+        let peers = &self.process.peers;
+        let known = peers.usable(channel, peer.rank, peer.incarnation);
+        if known.is_none() {
             let address = self.clone();
             let open = async move { block_in_place(|| address.opened().map(drop)) };
             self.process.workers().spawn(open).await??;
@@ -338,7 +336,8 @@ impl MailboxRef {
 
     #[cold]
     fn open(&self) -> Result<&Opened, PostError> {
-        let opened = match self.process.reach_life(self.address.process)? {
+        let channel = channel_of(self.address.mailbox);
+        let opened = match self.process.reach_life_on(channel, self.address.process)? {
             Path::Memory(link) => {
                 let route = link.route(self.address.mailbox);
                 Opened::Memory { link, route }

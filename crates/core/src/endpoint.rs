@@ -14,7 +14,7 @@ use crate::error::{ArenaError, BindError, Departure, FetchError, FlushError, Gon
 use crate::memory::Lent;
 use crate::plain::Plain;
 use crate::process::Process;
-use crate::rank::{Address, ProcessId, Rank};
+use crate::rank::{Address, KnownChannel, ProcessId, Rank};
 use crate::wait::Until;
 use crate::workers::Workers;
 
@@ -60,6 +60,11 @@ impl Endpoint {
     #[must_use]
     pub fn host(&self) -> &str {
         &self.0.host
+    }
+
+    /// The channels that programs may name, from number 1 on.
+    pub(crate) fn known_channels(&self) -> &[KnownChannel] {
+        self.0.channels.get().map_or(&[], Vec::as_slice)
     }
 
     /// Whether a launcher started this job. If not, it is a job of one.

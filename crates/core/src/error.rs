@@ -23,6 +23,9 @@ pub enum Error {
     /// Making a mailbox.
     #[error(transparent)]
     Mailbox(#[from] MailboxError),
+    /// Naming a channel.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
     /// Binding a name.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -236,6 +239,33 @@ pub enum MailboxError {
     /// The system has no descriptor for it, or no thread that makes it readable.
     #[error("the mailbox has no descriptor: {0}; are too many files open?")]
     Descriptor(#[source] std::io::Error),
+}
+
+/// Why there is no such channel for this process.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChannelError {
+    /// The job has no channel of that name.
+    #[error(
+        "the job has no channel {name:?}; it has {}; channels are named in the job's file, for `mizzen run --file`",
+        .known.join(", ")
+    )]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The host of this process is not on it.
+    #[error(
+        "this process runs on {host}, which is not on the channel {name:?}; add the host to it in the job's file, or ask `deck.channels()` which channels it is on"
+    )]
+    NotOnIt {
+        /// What was asked for.
+        name: String,
+        /// The host.
+        host: String,
+    },
 }
 
 /// Why a name could not be bound.
@@ -530,6 +560,15 @@ pub enum UnpackError {
         sent: &'static str,
         /// What the receiver asked for.
         asked: &'static str,
+    },
+    /// The piece came from a host whose memory has another order of bytes, or other addresses, and its type is not known to consist
+    /// of numbers only.
+    #[error(
+        "the piece came from a host with another order of bytes or length of addresses, and `{name}` cannot be put right: only numbers, arrays and slices of them are (and `usize` only between addresses of one length); send it with `send_value`, or as numbers"
+    )]
+    Unlike {
+        /// What was asked for.
+        name: &'static str,
     },
     /// The piece is not a mailbox.
     #[error("the piece is not the address of a mailbox")]

@@ -9,6 +9,7 @@
 mod address;
 mod bells;
 mod blocking;
+mod channel;
 mod counters;
 #[cfg(not(feature = "crash-points"))]
 mod crash;
@@ -65,17 +66,18 @@ pub mod wait;
 mod workers;
 
 pub use address::MailboxRef;
+pub use channel::Channel;
 pub use counters::CounterRow;
 pub use endpoint::{Endpoint, WeakEndpoint};
 pub use error::{
-    ArenaError, BindError, Departure, Error, FetchError, FlushError, Gone, JoinError, MailboxError,
-    PostError, ReachError, Result, RetrieveError, Scope as ErrorScope, ServiceError, TaskError,
-    UnpackError,
+    ArenaError, BindError, ChannelError, Departure, Error, FetchError, FlushError, Gone, JoinError,
+    MailboxError, PostError, ReachError, Result, RetrieveError, Scope as ErrorScope, ServiceError,
+    TaskError, UnpackError,
 };
 pub use incoming::Incoming;
 pub use local::local;
 #[doc(hidden)]
-pub use local::local_over_tcp;
+pub use local::{local_over_tcp, local_unlike};
 pub use mailbox::{Descriptor, Mailbox, Receive, Received, Select, select};
 pub use memory::{Borrowed, Lent, LentBuffer};
 pub use message::{Later, Message};

@@ -10,6 +10,7 @@ use mizzen_identity::{Authority, Credentials, Identity};
 use mizzen_proto::boot::Network;
 use mizzen_proto::membership::HostId;
 use mizzen_proto::registry::Question;
+use mizzen_proto::session::{ByteOrder, MemoryForm};
 
 use crate::desk::{Answers, Desk};
 use crate::endpoint::Endpoint;
@@ -19,7 +20,7 @@ use crate::names::NobodyKeeps;
 use crate::net::{Control, Place, attach};
 use crate::peers::Path;
 use crate::process::{Neighbours, Process};
-use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::rank::{ChannelId, Incarnation, ProcessId, Rank};
 use crate::threads::Ours;
 use crate::together::link_together;
 
@@ -78,6 +79,40 @@ pub fn local_over_tcp<T: Send>(
     size: u32,
     body: impl Fn(Endpoint) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
+    over_tcp(size, |_| MemoryForm::NATIVE, body)
+}
+
+/// As [`local_over_tcp`], but ranks with an odd number say that the bytes of their numbers lie in the other order: for tests of hosts
+/// that are unlike. What such a rank has in its memory is for the test to say.
+///
+/// # Errors
+///
+/// As [`local_over_tcp`].
+///
+/// # Panics
+///
+/// As [`local`].
+#[doc(hidden)]
+pub fn local_unlike<T: Send>(
+    size: u32,
+    body: impl Fn(Endpoint) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let ours = MemoryForm::NATIVE;
+    let other = MemoryForm {
+        byte_order: match ours.byte_order {
+            ByteOrder::Little => ByteOrder::Big,
+            ByteOrder::Big => ByteOrder::Little,
+        },
+        ..ours
+    };
+    over_tcp(size, |rank| if rank % 2 == 0 { ours } else { other }, body)
+}
+
+fn over_tcp<T: Send>(
+    size: u32,
+    form_of: impl Fn(u32) -> MemoryForm,
+    body: impl Fn(Endpoint) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     assert!(size > 0, "a job has at least one rank");
     crate::log::show_if_asked();
     let ranks = Arc::new(Ranks {
@@ -99,6 +134,9 @@ pub fn local_over_tcp<T: Send>(
             networks: &[Network::plain()],
             host: HostId(rank),
             spans: &[],
+            others: &[],
+            channels: &[],
+            form: form_of(rank),
         };
         let networks = attach(&control, id, &credentials, &at)?;
         all.push(Listener {
@@ -235,6 +273,7 @@ impl Neighbours for Local {
     fn reach(
         &self,
         process: &Arc<Process>,
+        _: ChannelId,
         first: ProcessId,
         _: Duration,
     ) -> Result<Path, ReachError> {
@@ -326,6 +365,7 @@ impl Neighbours for Networked {
     fn reach(
         &self,
         process: &Arc<Process>,
+        _: ChannelId,
         first: ProcessId,
         patience: Duration,
     ) -> Result<Path, ReachError> {
@@ -344,7 +384,7 @@ impl Neighbours for Networked {
         let listener = self.0.listener(rank).ok_or_else(no_path)?;
         let networks = process.networks.get().ok_or_else(no_path)?;
         let deadline = Instant::now() + patience;
-        let link = networks.connect(peer, &listener.locator, deadline, drop);
+        let link = networks.connect(ChannelId::DEFAULT, peer, &listener.locator, deadline, drop);
         // Who does not answer may have left meanwhile.
         let link = link.map_err(|error| match process.peers.gone(peer) {
             Some(gone) => ReachError::Gone(gone),

@@ -10,7 +10,9 @@ use crate::bells::Bells;
 use crate::delivery::Core;
 use crate::error::{Gone, MailboxError};
 use crate::memory::{Memory, Shared};
-use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, WATCH_BYTES, mailbox_id, slot_of};
+use crate::rank::{
+    ChannelId, MAX_MAILBOXES, MailboxId, ProcessId, WATCH_BYTES, mailbox_id, slot_of,
+};
 
 /// All mailboxes of one process.
 #[derive(Debug)]
@@ -46,8 +48,8 @@ impl Mailboxes {
         })
     }
 
-    /// A new mailbox.
-    pub(crate) fn open(&self) -> Result<Arc<Core>, MailboxError> {
+    /// A new mailbox on a channel.
+    pub(crate) fn open(&self, channel: ChannelId) -> Result<Arc<Core>, MailboxError> {
         let mut table = self.write();
         let fresh = table.slots.len() < MAX_MAILBOXES;
         let slot = match table.free.pop_front() {
@@ -73,7 +75,10 @@ impl Mailboxes {
             barrier::everywhere(),
         );
         watch.announce_awake();
-        let core = Arc::new(Core::new(mailbox_id(slot, place.generation), watch));
+        let core = Arc::new(Core::new(
+            mailbox_id(slot, channel, place.generation),
+            watch,
+        ));
         place.core = Some(Arc::clone(&core));
         if let Some(gone) = self.failure.get() {
             core.tell_gone(*gone);

@@ -1,13 +1,13 @@
 //! Which peers this process has met, and how it reaches the others.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::error::Gone;
 use crate::link::MemoryLink;
 use crate::lock::lock;
 use crate::net::NetLink;
-use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::rank::{ChannelId, Incarnation, ProcessId, Rank};
 
 /// The way to a peer.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub(crate) struct MayAsk(pub(crate) bool);
 pub(crate) struct Peers {
     /// Paths that were opened, by rank; the latest life of each.
     paths: RwLock<HashMap<Rank, Path>>,
+    /// Paths over networks on channels of the program, by rank; the latest life of each.
+    aside: RwLock<BTreeMap<(Rank, ChannelId), Path>>,
     /// The latest life of each rank that is known to be gone.
     gone: Mutex<HashMap<Rank, Gone>>,
     /// The latest life of each rank that was started again.
@@ -66,15 +68,30 @@ impl Peers {
             .cloned()
     }
 
-    /// The path to a rank that leads to `since` or a later life, as far as is known.
-    pub(crate) fn usable(&self, rank: Rank, since: Incarnation) -> Option<Path> {
-        self.standing(rank)
+    /// The path to a rank on a channel, if it was opened. Who shares memory with us is reached through it on every channel.
+    fn known_on(&self, channel: ChannelId, rank: Rank) -> Option<Path> {
+        let known = self.known(rank);
+        if channel == ChannelId::DEFAULT || matches!(known, Some(Path::Memory(_))) {
+            return known;
+        }
+        let aside = self.aside.read().unwrap_or_else(PoisonError::into_inner);
+        aside.get(&(rank, channel)).cloned()
+    }
+
+    /// The path to a rank on a channel that leads to `since` or a later life, as far as is known.
+    pub(crate) fn usable(
+        &self,
+        channel: ChannelId,
+        rank: Rank,
+        since: Incarnation,
+    ) -> Option<Path> {
+        self.standing(channel, rank)
             .filter(|path| path.peer().incarnation >= since)
     }
 
     /// The path to a rank, unless the life it leads to is over.
-    fn standing(&self, rank: Rank) -> Option<Path> {
-        self.known(rank)
+    fn standing(&self, channel: ChannelId, rank: Rank) -> Option<Path> {
+        self.known_on(channel, rank)
             .filter(|path| !path.is_ended() && !self.is_life_gone(path.peer()))
     }
 
@@ -82,13 +99,18 @@ impl Peers {
     ///
     /// While the path to an earlier life stands, the agent is asked only after it told of the later one: it would connect us
     /// to the earlier one anew.
-    pub(crate) fn path_or_ask(&self, rank: Rank, since: Incarnation) -> Result<Path, MayAsk> {
-        if let Some(path) = self.usable(rank, since) {
+    pub(crate) fn path_or_ask(
+        &self,
+        channel: ChannelId,
+        rank: Rank,
+        since: Incarnation,
+    ) -> Result<Path, MayAsk> {
+        if let Some(path) = self.usable(channel, rank, since) {
             return Ok(path);
         }
         let joined = lock(&self.joined).get(&rank).copied();
         let is_told = joined.is_some_and(|joined| joined >= since);
-        Err(MayAsk(is_told || self.standing(rank).is_none()))
+        Err(MayAsk(is_told || self.standing(channel, rank).is_none()))
     }
 
     /// Adds a path, unless there is one to a later life.
@@ -96,12 +118,22 @@ impl Peers {
         self.add_unless(path, |_| false);
     }
 
-    /// Adds a path that a peer opened, unless there is one to a later life, or one through memory to the same life.
+    /// Adds a path over a network that was made, unless there is one to a later life, or one that stands to the same life: through
+    /// memory, or over another network.
     pub(crate) fn add_if_better(&self, path: Path) {
         let peer = path.peer();
-        self.add_unless(path, |known| {
-            matches!(known, Path::Memory(_)) && known.peer() == peer && !known.is_ended()
-        });
+        self.add_unless(path, |known| known.peer() == peer && !known.is_ended());
+    }
+
+    /// Adds a path on a channel of the program, unless there is one to a later life.
+    pub(crate) fn add_aside(&self, channel: ChannelId, path: Path) {
+        let peer = path.peer();
+        let mut aside = self.aside.write().unwrap_or_else(PoisonError::into_inner);
+        let known = aside.entry((peer.rank, channel));
+        let known = known.or_insert_with(|| path.clone());
+        if known.peer().incarnation <= peer.incarnation {
+            *known = path;
+        }
     }
 
     fn add_unless(&self, path: Path, has_better: impl Fn(&Path) -> bool) {
@@ -145,10 +177,14 @@ impl Peers {
 
     /// The life of a rank whose messages a network may still bring, even if somebody else has told of its end.
     pub(crate) fn on_network(&self, rank: Rank) -> Option<ProcessId> {
-        match self.known(rank)? {
-            Path::Net(link) if !link.is_ended() => Some(link.peer),
-            _ => None,
-        }
+        let is_live = |path: &Path| matches!(path, Path::Net(_)) && !path.is_ended();
+        let known = self.known(rank).filter(is_live);
+        let known = known.map(|path| path.peer());
+        let aside = self.aside.read().unwrap_or_else(PoisonError::into_inner);
+        let first = (rank, ChannelId::DEFAULT);
+        let aside = aside.range(first..).take_while(|((of, _), _)| *of == rank);
+        let aside = aside.filter(|(_, path)| is_live(path));
+        aside.map(|(_, path)| path.peer()).chain(known).max()
     }
 
     /// Whether no life of a rank is known to be there, or to come.
@@ -168,9 +204,9 @@ impl Peers {
     /// Whether every path to another process has ended.
     pub(crate) fn is_linked_to_nobody_but(&self, me: ProcessId) -> bool {
         let paths = self.paths.read().unwrap_or_else(PoisonError::into_inner);
-        paths
-            .values()
-            .all(|path| path.peer() == me || path.is_ended())
+        let aside = self.aside.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = paths.values().chain(aside.values());
+        all.all(|path| path.peer() == me || path.is_ended())
     }
 
     pub(crate) fn note_joined(&self, life: ProcessId) {

@@ -35,7 +35,9 @@ use crate::net::{Control, NetLink, Networks};
 use crate::operations::{Operation, Operations};
 use crate::peers::{Path, Peers};
 use crate::progress::{Progress, Then};
-use crate::rank::{Address, FIRST_MAILBOX, Incarnation, MailboxId, ProcessId, Rank};
+use crate::rank::{
+    Address, ChannelId, FIRST_MAILBOX, Incarnation, KnownChannel, MailboxId, ProcessId, Rank,
+};
 use crate::reactor::Reactor;
 use crate::standing::Standing;
 use crate::verdicts::Verdicts;
@@ -71,6 +73,8 @@ pub struct Process {
     /// The networks, if this process is on any.
     pub(crate) networks: OnceLock<Networks>,
     pub(crate) peers: Peers,
+    /// The channels that programs may name, from number 1 on.
+    pub(crate) channels: OnceLock<Vec<KnownChannel>>,
     /// Which lives have ended.
     verdicts: Verdicts,
     names: Names,
@@ -97,10 +101,11 @@ pub struct Process {
 
 /// Who else is in the job, and who introduces us.
 pub(crate) trait Neighbours: Send + Sync {
-    /// The path to a life of a rank or to a later one, to which there is none yet, opened within `patience`.
+    /// The path on a channel to a life of a rank or to a later one, to which there is none yet, opened within `patience`.
     fn reach(
         &self,
         process: &Arc<Process>,
+        channel: ChannelId,
         first: ProcessId,
         patience: Duration,
     ) -> Result<Path, ReachError>;
@@ -153,7 +158,7 @@ impl Process {
     ) -> Result<Arc<Self>, SegmentError> {
         let bells = Bells::new(memory)?;
         let mailboxes = Arc::new(Mailboxes::new(memory, Arc::clone(&bells))?);
-        let first = mailboxes.open();
+        let first = mailboxes.open(ChannelId::DEFAULT);
         debug_assert!(first.is_ok_and(|core| core.id == FIRST_MAILBOX));
         Ok(Arc::new_cyclic(|weak| Self {
             weak: weak.clone(),
@@ -167,6 +172,7 @@ impl Process {
             links: Arc::new(Links::new(id, Arena::new(memory))),
             networks: OnceLock::new(),
             peers: Peers::default(),
+            channels: OnceLock::new(),
             verdicts: Verdicts::default(),
             names: Names::new(id),
             neighbours,
@@ -201,29 +207,44 @@ impl Process {
 
     /// The path to a rank, opened if need be within `patience`.
     pub(crate) fn reach_within(&self, rank: Rank, patience: Duration) -> Result<Path, ReachError> {
-        self.reach_since(ProcessId::new(rank, Incarnation(0)), patience)
+        let first = ProcessId::new(rank, Incarnation(0));
+        self.reach_since(ChannelId::DEFAULT, first, patience)
     }
 
-    /// The path to a life of a process or to a later one.
-    fn reach_since(&self, first: ProcessId, patience: Duration) -> Result<Path, ReachError> {
+    /// The path on a channel to a life of a process or to a later one.
+    fn reach_since(
+        &self,
+        channel: ChannelId,
+        first: ProcessId,
+        patience: Duration,
+    ) -> Result<Path, ReachError> {
         let (rank, size) = (first.rank, self.size);
         if rank.0 >= size {
             return Err(ReachError::NoSuchRank { rank, size });
         }
-        if let Some(path) = self.peers.usable(rank, first.incarnation) {
+        if let Some(path) = self.peers.usable(channel, rank, first.incarnation) {
             return Ok(path);
         }
         let left = || ReachError::Gone(Gone::new(self.id, Departure::Left));
         let me = self.weak.upgrade().ok_or_else(left)?;
-        self.neighbours.reach(&me, first, patience)
+        self.neighbours.reach(&me, channel, first, patience)
     }
 
     /// The path to one life of a process: never to a later one, nor to an earlier one whose link still stands.
     pub(crate) fn reach_life(&self, process: ProcessId) -> Result<Path, ReachError> {
+        self.reach_life_on(ChannelId::DEFAULT, process)
+    }
+
+    /// The same on a channel.
+    pub(crate) fn reach_life_on(
+        &self,
+        channel: ChannelId,
+        process: ProcessId,
+    ) -> Result<Path, ReachError> {
         if let Some(gone) = self.peers.gone(process) {
             return Err(ReachError::Gone(gone));
         }
-        let path = self.reach_since(process, CONNECT_PATIENCE)?;
+        let path = self.reach_since(channel, process, CONNECT_PATIENCE)?;
         if path.peer() == process {
             return Ok(path);
         }
@@ -737,9 +758,12 @@ impl Control for Process {
         self.neighbours.ask_about(peer.rank);
     }
 
-    fn connected(&self, link: Arc<NetLink>) {
-        debug!(parent: &self.span, peer = %link.peer, "link over a network made");
-        self.peers.add_if_better(Path::Net(link));
+    fn connected(&self, channel: ChannelId, link: Arc<NetLink>) {
+        debug!(parent: &self.span, peer = %link.peer, channel = channel.0, "link over a network made");
+        match channel {
+            ChannelId::DEFAULT => self.peers.add_if_better(Path::Net(link)),
+            channel => self.peers.add_aside(channel, Path::Net(link)),
+        }
     }
 
     fn link_ended(&self, gone: Gone, posted_to: Vec<MailboxId>) {

@@ -43,12 +43,46 @@ pub const FIRST_MAILBOX: MailboxId = MailboxId(0);
 /// Bytes of the watches of a process.
 pub(crate) const WATCH_BYTES: usize = MAX_MAILBOXES * 4;
 
-/// Where a mailbox is in its owner's table: the low half of its id. The high half says how often the place was
-/// used before.
-pub(crate) fn slot_of(mailbox: MailboxId) -> u32 {
-    mailbox.0 as u32
+/// A channel of the job, by its place among those that programs may name; 0 is the one that everybody is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(crate) struct ChannelId(pub(crate) u8);
+
+impl ChannelId {
+    /// The channel that everybody is on.
+    pub(crate) const DEFAULT: Self = Self(0);
 }
 
-pub(crate) fn mailbox_id(slot: u32, generation: u32) -> MailboxId {
-    MailboxId(u64::from(generation) << 32 | u64::from(slot))
+/// A channel that programs may name, as a process knows it.
+#[derive(Debug)]
+pub(crate) struct KnownChannel {
+    pub(crate) name: String,
+    /// The ranks on it: ranges, the end not among them.
+    pub(crate) ranks: Vec<(u32, u32)>,
 }
+
+impl KnownChannel {
+    pub(crate) fn contains(&self, rank: Rank) -> bool {
+        let holds = |(first, end): &(u32, u32)| (*first..*end).contains(&rank.0);
+        self.ranks.iter().any(holds)
+    }
+}
+
+/// Where a mailbox is in its owner's table: the low bits of its id. Above them stands the channel that it is on; the high half says
+/// how often the place was used before.
+pub(crate) fn slot_of(mailbox: MailboxId) -> u32 {
+    mailbox.0 as u32 & (1 << SLOT_BITS) - 1
+}
+
+/// The channel that a mailbox is on.
+pub(crate) fn channel_of(mailbox: MailboxId) -> ChannelId {
+    ChannelId((mailbox.0 >> SLOT_BITS) as u8)
+}
+
+pub(crate) fn mailbox_id(slot: u32, channel: ChannelId, generation: u32) -> MailboxId {
+    let (slot, channel) = (u64::from(slot), u64::from(channel.0));
+    MailboxId(u64::from(generation) << 32 | channel << SLOT_BITS | slot)
+}
+
+/// Bits of an id that hold the place in the table.
+const SLOT_BITS: u32 = 24;
+const _: () = assert!(MAX_MAILBOXES < 1 << SLOT_BITS);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use mizzen_core::service::lock;
 use mizzen_core::{
-    CounterRow, Endpoint, Error, Incarnation, JoinError, Lent, Mailbox, MailboxRef, Plain, Rank,
-    Ranks, Result, Scope, Task, WeakEndpoint,
+    Channel, CounterRow, Endpoint, Error, Incarnation, JoinError, Lent, Mailbox, MailboxRef, Plain,
+    Rank, Ranks, Result, Scope, Task, WeakEndpoint,
 };
 
 /// A process's handle on the job. It can be cloned, and shared between threads.
@@ -193,6 +193,41 @@ impl Deck {
     /// [`MailboxError::TooMany`](crate::MailboxError::TooMany) if the process has no room for another.
     pub fn mailbox(&self) -> Result<Mailbox> {
         Ok(Mailbox::open_in(&self.process)?)
+    }
+
+    /// The channel of this name: `default`, which everybody is on, or one of the job's file.
+    ///
+    /// ```no_run
+    /// // On the hosts of the channel `bulk`: over its network, whatever else is under way.
+    /// let deck = mizzen::Deck::join()?;
+    /// let bulk = deck.channel("bulk")?;
+    /// let inbox = bulk.mailbox()?;
+    /// deck.bind(&format!("bulk inbox {}", deck.rank()), &inbox)?;
+    /// for member in bulk.members().filter(|member| *member != deck.rank()) {
+    ///     deck.fetch(&format!("bulk inbox {member}"))?.send(&vec![0u8; 1 << 20][..])?;
+    /// }
+    /// # Ok::<(), mizzen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ChannelError`](crate::ChannelError) if the job has none of that name, or this process is not on it.
+    pub fn channel(&self, name: &str) -> Result<Channel> {
+        Ok(Channel::named(&self.process, name)?)
+    }
+
+    /// The names of all channels that this process is on, `default` first.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     assert_eq!(deck.channels(), ["default"]);
+    ///     assert!(deck.channel("bulk").unwrap_err().to_string().contains("no channel \"bulk\""));
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn channels(&self) -> Vec<String> {
+        Channel::names(&self.process)
     }
 
     /// Binds a name to a mailbox, for everyone in the job.

@@ -93,7 +93,7 @@ pub use deck::Deck;
 pub use finish::FinishError;
 pub use local::local;
 #[doc(hidden)]
-pub use local::local_over_tcp;
+pub use local::{local_over_tcp, local_unlike};
 pub use migration::{Migrate, RemoteTask, RemoteTaskError, Step};
 #[cfg(feature = "crash-points")]
 #[doc(hidden)]
@@ -107,10 +107,10 @@ pub use mizzen_core::service::block_in_place;
 #[doc(hidden)]
 pub use mizzen_core::wait;
 pub use mizzen_core::{
-    ArenaError, BindError, Borrowed, CounterRow, Departure, Descriptor, Error, ErrorScope,
-    FetchError, Filled, FlushError, Gone, Incarnation, Incoming, JoinError, Later, Lent,
-    LentBuffer, Mailbox, MailboxError, MailboxRef, Message, Pending, PendingReceive, Plain,
-    PlainBytes, PostError, ProcessId, Rank, Ranks, ReachError, Receive, Received, Result,
+    ArenaError, BindError, Borrowed, Channel, ChannelError, CounterRow, Departure, Descriptor,
+    Error, ErrorScope, FetchError, Filled, FlushError, Gone, Incarnation, Incoming, JoinError,
+    Later, Lent, LentBuffer, Mailbox, MailboxError, MailboxRef, Message, Pending, PendingReceive,
+    Plain, PlainBytes, PostError, ProcessId, Rank, Ranks, ReachError, Receive, Received, Result,
     RetrieveError, Scope, Select, Semaphore, Sender, ServiceError, Task, TaskError, Transferred,
     UnpackError, select, zerocopy,
 };
@@ -128,6 +128,9 @@ mod pages {
 
     #[doc = include_str!("../../../docs/lending.md")]
     struct Lending;
+
+    #[doc = include_str!("../../../docs/networks.md")]
+    struct Networks;
 
     #[doc = include_str!("../../../docs/observing.md")]
     struct Observing;

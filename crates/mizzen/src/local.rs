@@ -47,3 +47,17 @@ pub fn local_over_tcp<T: Send>(
 ) -> Result<Vec<T>> {
     mizzen_core::local_over_tcp(size, |endpoint| body(Deck::new(endpoint)))
 }
+
+/// As [`local_over_tcp`], but ranks with an odd number say that the bytes of their numbers lie in the other order.
+///
+/// # Errors
+///
+/// As [`local_over_tcp`].
+///
+/// # Panics
+///
+/// As [`local`].
+#[doc(hidden)]
+pub fn local_unlike<T: Send>(size: u32, body: impl Fn(Deck) -> Result<T> + Sync) -> Result<Vec<T>> {
+    mizzen_core::local_unlike(size, |endpoint| body(Deck::new(endpoint)))
+}

@@ -17,6 +17,7 @@
 //! message starts with a byte that tells its kind. What is decoded is foreign: a wrong byte is an error, nothing is
 //! allocated beyond what arrived, and what is left over is refused.
 
+mod channel;
 pub(crate) mod codec;
 mod death;
 mod launcher;
@@ -27,6 +28,7 @@ mod progress;
 mod secret;
 mod start;
 
+pub use channel::{Channel, MAX_CHANNELS, MAX_OWN_DRIVERS};
 pub use codec::{DecodeError, TooLarge};
 pub use death::{Death, Unreachable};
 pub use launcher::{FromAgent, SignalOrigin, Stream, ToAgent, split_frame};
@@ -45,7 +47,7 @@ pub use start::{OnDeath, Part, Preset, Start};
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 #[cfg(test)]
 mod tests;

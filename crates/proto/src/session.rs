@@ -47,7 +47,7 @@ pub use limits::{
     ACKNOWLEDGE_WITHIN, CONNECTION_STEP, EXPECTED_MAX, KEPT_MAX, KEPT_OVERHEAD, OTHERS_TURN,
     PAUSE_MAX, PAUSE_MIN, SENDING_MAX, SILENCE_MAX, TAKEN_MAX,
 };
-pub use options::{ByteOrder, ClusterId, Dialling, JobId, SessionOptions};
+pub use options::{ByteOrder, ClusterId, Dialling, JobId, MemoryForm, SessionOptions};
 pub use outcome::{
     Account, ConnectionId, End, KeepRefused, Numbers, Output, Received, TooManyBodies,
 };
@@ -62,6 +62,8 @@ pub struct Session {
     accepted: Accepted,
     bodies: Bodies,
     outbox: Outbox,
+    /// What its first greeting told.
+    peer_form: Option<MemoryForm>,
 }
 
 impl Session {
@@ -83,6 +85,7 @@ impl Session {
             accepted: Accepted::new(options.kept_max, options.first_number),
             bodies: Bodies::default(),
             outbox: Outbox::default(),
+            peer_form: None,
             options,
         }
     }
@@ -410,8 +413,17 @@ impl Session {
         &self.options
     }
 
+    /// How numbers lie in the peer's memory; until it has greeted, as in ours.
+    pub fn peer_form(&self) -> MemoryForm {
+        self.peer_form.unwrap_or(self.options.form)
+    }
+
+    fn check(&self, greeting: &Greeting, turn: Turn) -> Result<(), SessionError> {
+        check(&self.options, greeting, turn, self.peer_form)
+    }
+
     fn check_ask(&self, greeting: &Greeting) -> Result<(), Refusal> {
-        if check(&self.options, greeting, Turn::Ask).is_err() {
+        if self.check(greeting, Turn::Ask).is_err() {
             return Err(Refusal::Stranger);
         }
         if self.end.is_some() {
@@ -436,7 +448,7 @@ impl Session {
         }
         let number = self.connections.newest().number;
         let greeting = Greeting::decode(bytes).ok().filter(|greeting| {
-            greeting.connection == number && check(&self.options, greeting, Turn::Answer).is_ok()
+            greeting.connection == number && self.check(greeting, Turn::Answer).is_ok()
         });
         let Some(greeting) = greeting else {
             self.drop_asked();
@@ -478,6 +490,7 @@ impl Session {
     fn resume(&mut self, greeting: &Greeting) -> Result<(), SessionError> {
         self.accepted.check_oldest(greeting.oldest_kept)?;
         self.acknowledge(greeting.received_through)?;
+        self.peer_form = Some(greeting.form);
         let taken = self
             .bodies
             .handle_expected(&greeting.expected, greeting.received_through)?;
@@ -610,7 +623,7 @@ impl Session {
     fn greet(&mut self, connection: ConnectionId, turn: Turn) {
         let options = &self.options;
         let greeting = Greeting {
-            byte_order: options.byte_order,
+            form: options.form,
             cluster: options.cluster,
             job: options.job,
             from: options.local,

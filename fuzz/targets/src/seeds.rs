@@ -129,6 +129,15 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             hosts: vec![(0, 2), (5, 6)],
         }]
     };
+    let channels = || {
+        vec![boot::Channel {
+            name: "bulk".into(),
+            ranks: vec![(0, 2)],
+            networks: vec!["site".into()],
+            is_own: true,
+            is_joined: false,
+        }]
+    };
     let (cluster, authority) = ("local".to_owned(), vec![5; 40]);
     let mut all = Vec::new();
     for packet in [
@@ -143,6 +152,8 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             bind: bind.clone(),
             networks: networks(),
             spans: spans(),
+            others: vec![boot::Network::plain()],
+            channels: channels(),
             pace: boot::Preset::Default,
             show_paths: true,
             cluster: cluster.clone(),
@@ -214,6 +225,8 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         },
         networks: networks(),
         spans: spans(),
+        others: vec![boot::Network::plain()],
+        channels: channels(),
         is_gateway: true,
         show_paths: false,
         cluster,

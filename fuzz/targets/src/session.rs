@@ -5,7 +5,7 @@ use std::time::Duration;
 use mizzen_proto::credit::WINDOW;
 use mizzen_proto::id::{BodyId, Incarnation, ProcessId, Rank};
 use mizzen_proto::session::{
-    ByteOrder, ClusterId, ConnectionId, Greeting, JobId, Output, Refusal, Session, SessionFrame,
+    ClusterId, ConnectionId, Greeting, JobId, MemoryForm, Output, Refusal, Session, SessionFrame,
     SessionOptions, Stamp, Turn,
 };
 use mizzen_proto::time::Time;
@@ -71,7 +71,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         to: P,
         job: JOB,
         cluster: ClusterId(0),
-        byte_order: ByteOrder::NATIVE,
+        form: MemoryForm::NATIVE,
         connection: 1,
         received_through: 0,
         oldest_kept: 1,

@@ -26,6 +26,8 @@ fn start(number: u32, hosts: u32) -> Start {
         on_death: OnDeath::Continue,
         networks: vec![],
         spans: vec![],
+        others: vec![],
+        channels: vec![],
         is_gateway: false,
         show_paths: false,
         cluster: "local".into(),

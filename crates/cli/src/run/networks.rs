@@ -3,9 +3,11 @@
 use anyhow::{Context, bail, ensure};
 use mizzen_config::{Channel, DEFAULT_CHANNEL, Driver, Interface, JobFile, Security};
 use mizzen_proto::boot::{
-    Carrier, MAX_INTERFACES, MAX_NETWORKS, MAX_RANGES, MAX_SPANS, Network, Span,
+    self, Carrier, MAX_INTERFACES, MAX_NETWORKS, MAX_RANGES, MAX_SPANS, Network, Span,
 };
 
+use super::channels;
+use super::job::Job;
 use super::options::Run;
 use super::printer::say;
 use crate::hosts::Host;
@@ -18,19 +20,29 @@ pub(crate) struct Layout {
     pub(crate) spans: Vec<Span>,
     /// Which hosts are gateways.
     pub(crate) is_gateway: Vec<bool>,
+    /// The channels that programs may name, as each host is on them, in the order of the hosts.
+    pub(crate) channels: Vec<Named>,
+}
+
+/// The channels that programs may name, as one host is on them.
+#[derive(Clone, Default)]
+pub(crate) struct Named {
+    pub(crate) channels: Vec<boot::Channel>,
+    /// The networks that only they use.
+    pub(crate) others: Vec<Network>,
 }
 
 /// Reads the job's file, if there is one. Says what a user should know about its networks.
-pub(crate) fn networks(options: &Run, hosts: &[Host]) -> anyhow::Result<Layout> {
+pub(crate) fn networks(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Layout> {
     let Some(path) = &options.file else {
         return Ok(Layout {
             networks: vec![vec![Network::plain()]; hosts.len()],
             spans: Vec::new(),
             is_gateway: vec![false; hosts.len()],
+            channels: vec![Named::default(); hosts.len()],
         });
     };
     let file = JobFile::read(path).context("the job's file cannot be used")?;
-    tell_of_channels(&file);
     for network in file.networks() {
         warn(network, hosts.len());
     }
@@ -53,24 +65,8 @@ pub(crate) fn networks(options: &Run, hosts: &[Host]) -> anyhow::Result<Layout> 
             _ => spans(&file, &names)?,
         },
         is_gateway: names.iter().map(|name| gateways.contains(name)).collect(),
+        channels: channels::named(&file, hosts, job)?,
     })
-}
-
-/// What the file describes, and programs cannot use yet, is not silently left out.
-fn tell_of_channels(file: &JobFile) {
-    let named = file.channels().iter().map(|channel| &channel.name);
-    let joined = file.virtual_channels().iter().map(|channel| &channel.name);
-    let others: Vec<&str> = named
-        .chain(joined)
-        .map(String::as_str)
-        .filter(|name| *name != DEFAULT_CHANNEL)
-        .collect();
-    if file.has_channels() && !others.is_empty() {
-        say(&format!(
-            "warning: programs use the channel {DEFAULT_CHANNEL} only; {} of the job's file cannot be named by them yet.",
-            others.join(", ")
-        ));
-    }
 }
 
 /// Who shares which networks of the channel that everybody is on.
@@ -124,7 +120,7 @@ fn of_host(file: &JobFile, host: &Host) -> anyhow::Result<Vec<Network>> {
     Ok(networks)
 }
 
-fn convert(network: &mizzen_config::Network) -> anyhow::Result<Network> {
+pub(super) fn convert(network: &mizzen_config::Network) -> anyhow::Result<Network> {
     ensure!(
         network.interfaces.len() <= MAX_INTERFACES,
         "the network {} names {} interfaces; at most {MAX_INTERFACES} can be used",

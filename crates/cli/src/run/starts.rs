@@ -28,7 +28,8 @@ pub(super) fn starts(
         networks,
         spans,
         is_gateway,
-    } = networks::networks(options, hosts)?;
+        channels,
+    } = networks::networks(options, hosts, job)?;
     let mut networks = networks.into_iter();
     let secret = || match &authority {
         Some(authority) => Secret::new(authority.to_secret().as_bytes().to_vec()),
@@ -60,6 +61,8 @@ pub(super) fn starts(
             on_death: options.on_death(),
             networks: networks.next().unwrap_or_default(),
             spans: spans.clone(),
+            others: channels[i].others.clone(),
+            channels: channels[i].channels.clone(),
             is_gateway: is_gateway[i],
             show_paths: options.show_paths,
             cluster: options.cluster.clone(),

@@ -35,7 +35,7 @@ use crate::names::NobodyKeeps;
 use crate::peers::{MayAsk, Path};
 use crate::process::Process;
 use crate::progress::Progress;
-use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::rank::{ChannelId, Incarnation, ProcessId, Rank};
 use crate::threads::Ours;
 use crate::together::owners_of;
 
@@ -163,10 +163,11 @@ impl Keeper {
         self.agent.send(&bytes, &[]).map_err(|_| Disconnected)
     }
 
-    /// The path to a life of a rank or to a later one, waiting for the agent's introduction.
+    /// The path on a channel to a life of a rank or to a later one, waiting for the agent's introduction.
     pub(crate) fn reach(
         &self,
         process: &Arc<Process>,
+        channel: ChannelId,
         first: ProcessId,
         patience: Duration,
     ) -> Result<Path, ReachError> {
@@ -180,7 +181,7 @@ impl Keeper {
         let mut state = lock(&self.introductions);
         state.refused.remove(&rank);
         loop {
-            let may_ask = match process.peers.path_or_ask(rank, since) {
+            let may_ask = match process.peers.path_or_ask(channel, rank, since) {
                 Ok(path) => return Ok(path),
                 Err(MayAsk(may_ask)) => may_ask,
             };
@@ -191,7 +192,7 @@ impl Keeper {
             let is_stale = match state.elsewhere.remove(&rank) {
                 Some((peer, locator)) if peer.incarnation >= since => {
                     drop(state);
-                    let outcome = self.connect(process, peer, &locator, deadline);
+                    let outcome = self.connect(process, channel, peer, &locator, deadline);
                     let may_have_left = matches!(outcome, Err(Unmet::Refused(_)))
                         && refused.get_or_insert_with(Instant::now).elapsed() < LEAVING;
                     if !may_have_left || Instant::now() >= deadline {
@@ -272,6 +273,7 @@ impl Keeper {
     fn connect(
         &self,
         process: &Arc<Process>,
+        channel: ChannelId,
         peer: ProcessId,
         locator: &str,
         deadline: Instant,
@@ -287,12 +289,18 @@ impl Keeper {
         };
         let networks = process.networks.get();
         let networks = networks.ok_or_else(|| Unmet::Final(no_network()))?;
-        match networks.connect(peer, locator, deadline, |way| self.tell_path(way)) {
-            Ok(link) => Ok(Path::Net(link)),
+        match networks.connect(channel, peer, locator, deadline, |way| self.tell_path(way)) {
+            Ok(link) => {
+                let path = Path::Net(link);
+                if channel != ChannelId::DEFAULT {
+                    process.peers.add_aside(channel, path.clone());
+                }
+                Ok(path)
+            }
             // It may have left while we dialled.
             Err(error) => Err(match gone() {
                 Some(gone) => Unmet::Final(gone),
-                None if networks.has_one_of(locator) => Unmet::Refused(error),
+                None if networks.has_one_of(channel, locator) => Unmet::Refused(error),
                 None => Unmet::Final(error),
             }),
         }

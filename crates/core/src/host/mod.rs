@@ -19,9 +19,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mizzen_identity::Credentials;
-use mizzen_proto::boot::{Boot, FromProcess, MAX_PACKET, Progress, ToProcess};
+use mizzen_proto::boot::{self, Boot, FromProcess, MAX_PACKET, Progress, ToProcess};
 use mizzen_proto::membership::{HostId, Pace};
 use mizzen_proto::registry::Question;
+use mizzen_proto::session::MemoryForm;
 
 use tracing::debug;
 
@@ -36,7 +37,7 @@ use crate::names::NobodyKeeps;
 use crate::net::{Control, Place, attach};
 use crate::peers::Path;
 use crate::process::{LEAVE_PATIENCE, Neighbours, Process};
-use crate::rank::{Incarnation, ProcessId, Rank};
+use crate::rank::{ChannelId, Incarnation, KnownChannel, ProcessId, Rank};
 use crate::together::link_together;
 
 impl Endpoint {
@@ -90,6 +91,13 @@ fn join() -> Result<Arc<Process>, JoinError> {
     };
     let neighbours = Box::new(Launched::new(&keeper, pace));
     let process = Process::new(id, boot.size, boot.host.clone(), memory, neighbours)?;
+    // Nobody else sets the channels of a process that has just been made.
+    let known = |channel: &boot::Channel| KnownChannel {
+        name: channel.name.clone(),
+        ranks: channel.ranks.clone(),
+    };
+    let channels = boot.channels.iter().map(known).collect();
+    let _ = process.channels.set(channels);
     // Before anybody of another host can connect: nothing of a life that has ended is taken.
     let is_first =
         |packet: &ToProcess| matches!(packet, ToProcess::Fenced { .. } | ToProcess::Epoch { .. });
@@ -131,6 +139,9 @@ fn join_networks(
         networks: &boot.networks,
         host: HostId(boot.number),
         spans: &boot.spans,
+        others: &boot.others,
+        channels: &boot.channels,
+        form: MemoryForm::NATIVE,
     };
     let networks = attach(&place, process.id, credentials, &at)?;
     let locator = networks.locator();
@@ -146,6 +157,7 @@ impl Neighbours for Alone {
     fn reach(
         &self,
         process: &Arc<Process>,
+        _: ChannelId,
         first: ProcessId,
         _: Duration,
     ) -> Result<Path, ReachError> {
@@ -203,13 +215,14 @@ impl Neighbours for Launched {
     fn reach(
         &self,
         process: &Arc<Process>,
+        channel: ChannelId,
         first: ProcessId,
         patience: Duration,
     ) -> Result<Path, ReachError> {
         if first.rank == process.id.rank {
             return Ok(link_together(process, process));
         }
-        self.keeper.reach(process, first, patience)
+        self.keeper.reach(process, channel, first, patience)
     }
 
     fn ask_name(&self, _: &Process, question: Question) -> Result<(), NobodyKeeps> {

@@ -16,7 +16,7 @@ use super::unpack::Incoming;
 use crate::error::UnpackError;
 use crate::link::ALLOWANCE;
 use crate::memory::{Block, Holding, Purpose};
-use crate::message::{Flags, Offered, Payload, Streaming};
+use crate::message::{Flags, Offered, Payload, Streaming, form};
 use crate::plain::Plain;
 use crate::wait::Until;
 
@@ -159,8 +159,13 @@ impl<'m> Incoming<'m> {
         }
     }
 
-    /// The lent piece at `at` of a message that came over a network, in a block of our own arena.
-    pub(super) fn take_foreign(&mut self, at: usize, len: usize) -> Result<Holding, UnpackError> {
+    /// The lent piece at `at` of a message that came over a network, in a block of our own arena, after `put_right`.
+    pub(super) fn take_foreign(
+        &mut self,
+        at: usize,
+        len: usize,
+        put_right: fn(Flags, &mut [u8]),
+    ) -> Result<Holding, UnpackError> {
         // The table was checked, but a lane may hold a message that says it came over a network, and can still change.
         if at
             .checked_add(len)
@@ -180,6 +185,7 @@ impl<'m> Incoming<'m> {
         }
         let mut block = self.block(len)?;
         self.copy(at, block.as_mut_bytes())?;
+        put_right(self.flags, block.as_mut_bytes());
         Ok(self.loan(block))
     }
 
@@ -278,7 +284,8 @@ impl<'m> Incoming<'m> {
 
     /// Receives the body into memory of our own, and lent pieces of it into our arena.
     fn receive_all(&mut self) -> Result<(), UnpackError> {
-        let pieces = if self.flags.has(Flags::LENT) {
+        // What has to be put right is copied into a block when its type is known.
+        let pieces = if self.flags.has(Flags::LENT) && !form::is_unlike(self.flags) {
             self.rest()
         } else {
             Vec::new()

@@ -3,11 +3,13 @@
 use core::fmt;
 use std::sync::Arc;
 
+use zerocopy::IntoBytes;
+
 use crate::error::{Error, UnpackError};
 use crate::link::{MemoryLink, Stream};
 use crate::memory::{Borrowed, Holding, LoanTicket};
 use crate::message::{
-    AnyTicket, Entry, Flags, Kind, MAX_PIECES, Mark, Payload, VARINT_MAX, any_ticket_at,
+    AnyTicket, Entry, Flags, Kind, MAX_PIECES, Mark, Payload, VARINT_MAX, any_ticket_at, form,
     is_ticket_len, push_varint, read_varint, ticket_at,
 };
 use crate::plain::Plain;
@@ -117,6 +119,7 @@ impl<'m> Incoming<'m> {
         let at = self.plain_of::<T>(size_of::<T>())?;
         let mut value = T::new_zeroed();
         self.copy(at, value.as_mut_bytes())?;
+        form::put_right::<T>(self.flags, value.as_mut_bytes());
         Ok(value)
     }
 
@@ -128,7 +131,9 @@ impl<'m> Incoming<'m> {
     pub fn unpack_express_into<T: Plain + ?Sized>(&mut self, target: &mut T) -> Result<(), Error> {
         let target = target.as_mut_bytes();
         let at = self.plain_of::<T>(target.len())?;
-        Ok(self.copy(at, target)?)
+        self.copy(at, target)?;
+        form::put_right::<T>(self.flags, target);
+        Ok(())
     }
 
     /// Unpacks a piece of any number of plain values.
@@ -148,16 +153,21 @@ impl<'m> Incoming<'m> {
             .into());
         }
         let at = self.plain_of::<T>(len)?;
-        Ok(self.copy_values(at, len / size)?)
+        let mut values = self.copy_values::<T>(at, len / size)?;
+        form::put_right::<T>(self.flags, values.as_mut_bytes());
+        Ok(values)
     }
 
     /// Says where the next piece is to go. It is there after [`finish`](Self::finish), not before: until then `target` cannot
-    /// be read.
+    /// be read. From a host with another order of bytes it comes at once, because it has to be put right.
     ///
     /// # Errors
     ///
     /// As [`unpack_express`](Self::unpack_express).
     pub fn unpack_cheaper<T: Plain + ?Sized>(&mut self, target: &'m mut T) -> Result<(), Error> {
+        if form::is_unlike(self.flags) {
+            return self.unpack_express_into(target);
+        }
         let target = target.as_mut_bytes();
         let at = self.plain_of::<T>(target.len())?;
         self.pending.push((at, target));
@@ -174,9 +184,10 @@ impl<'m> Incoming<'m> {
         if !entry.is_lent() {
             return Err(UnpackError::NotLent.into());
         }
+        form::check::<T>(self.flags)?;
         let at = self.data_at;
         let buffer = if self.flags.has(Flags::FOREIGN) {
-            self.take_foreign(at, entry.len as usize)?
+            self.take_foreign(at, entry.len as usize, form::put_right::<T>)?
         } else {
             self.take_lent(at).ok_or(UnpackError::NotLent)?
         };
@@ -212,6 +223,7 @@ impl<'m> Incoming<'m> {
     /// [`UnpackError`] if the piece is not a message.
     pub fn unpack_message(&mut self) -> Result<Incoming<'static>, Error> {
         let (process, source) = (Arc::clone(&self.process), self.source);
+        let unlike = self.flags.unlike();
         let bytes = self.with_piece(|_, bytes| Ok(bytes.to_vec()))?;
         let (flags, rest) = bytes.split_first().ok_or(UnpackError::NotAMessage)?;
         let flags = Flags(u16::from(*flags));
@@ -219,6 +231,7 @@ impl<'m> Incoming<'m> {
             return Err(UnpackError::NotAMessage.into());
         }
         let payload = Payload::Owned(rest.to_vec());
+        let flags = flags.with(unlike);
         Ok(Incoming::open(process, source, flags, payload, None)?)
     }
 
@@ -311,6 +324,7 @@ impl<'m> Incoming<'m> {
         // Another length says more than another number.
         if entry.len == len as u64 {
             Mark::of::<T>().check(self.flags)?;
+            form::check::<T>(self.flags)?;
         }
         self.pass_over(entry, used, len)
     }

@@ -18,7 +18,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, MailboxError, RetrieveError, UnpackError};
 use crate::incoming::Incoming;
 use crate::process::Process;
-use crate::rank::{Address, Rank};
+use crate::rank::{Address, ChannelId, Rank};
 use crate::wait::Contention;
 
 /// The receiving end of messages. It has one owner, which may move it to another thread but not share it.
@@ -71,7 +71,12 @@ impl Mailbox {
     ///
     /// [`MailboxError::TooMany`] if the process has no room for another.
     pub fn open_in(process: &Endpoint) -> Result<Self, MailboxError> {
-        let core = process.mailboxes.open()?;
+        Self::open_on(process, ChannelId::DEFAULT)
+    }
+
+    /// A new mailbox on a channel.
+    pub(crate) fn open_on(process: &Endpoint, channel: ChannelId) -> Result<Self, MailboxError> {
+        let core = process.mailboxes.open(channel)?;
         debug!(parent: &process.span, mailbox = %core.id, "mailbox opened");
         Ok(Self::new(process.clone(), core))
     }

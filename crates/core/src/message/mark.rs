@@ -60,11 +60,9 @@ const NUMBERS: [&str; 6] = [
     "f64",
 ];
 
-/// The mark of a type by its name; 0 for none.
-#[cfg(debug_assertions)]
-fn code_of(name: &str) -> u16 {
+/// What an array or a slice, of any depth, consists of, by its type's name: "[f64]", "[f64; 3]" and "[[f64; 3]; 2]" are all f64.
+pub(super) fn innermost(name: &str) -> &str {
     let mut element = name;
-    // "[f64]", "[f64; 3]" and "[[f64; 3]; 2]" are all f64.
     while let Some(inner) = element
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
@@ -74,7 +72,13 @@ fn code_of(name: &str) -> u16 {
             _ => inner,
         };
     }
-    match element {
+    element
+}
+
+/// The mark of a type by its name; 0 for none.
+#[cfg(debug_assertions)]
+fn code_of(name: &str) -> u16 {
+    match innermost(name) {
         "u16" | "i16" => 1,
         "u32" | "i32" => 2,
         "u64" | "i64" => 3,

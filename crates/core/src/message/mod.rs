@@ -17,6 +17,7 @@
 //!
 //! Packing and unpacking only record; memory is read in `post` and written in `finish`. Leaking a message is harmless.
 
+pub(crate) mod form;
 mod mark;
 mod outgoing;
 mod payload;

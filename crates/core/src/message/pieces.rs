@@ -29,12 +29,21 @@ impl Flags {
     pub(crate) const MARK: Self = Self(0x0f00);
     /// Some of the message was read and let go, so that it cannot be read again. Neither in lanes nor on the wire.
     pub(crate) const SPENT: Self = Self(0x1000);
+    /// Plain data in it has the bytes of each number in the other order. Neither in lanes nor on the wire.
+    pub(crate) const SWAPPED: Self = Self(0x2000);
+    /// A `usize` in it has another length than ours. Neither in lanes nor on the wire.
+    pub(crate) const OTHER_WORD: Self = Self(0x4000);
     /// What may be said on the wire.
     pub(crate) const ON_WIRE: Self =
         Self(Self::SINGLE.0 | Self::LENT.0 | Self::VALUE.0 | Self::MARK.0);
 
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// What they say about the memory that its plain data comes from.
+    pub(crate) const fn unlike(self) -> Self {
+        Self(self.0 & (Self::SWAPPED.0 | Self::OTHER_WORD.0))
     }
 
     /// Whether the message cannot be opened without the memory of its sender.

@@ -6,15 +6,16 @@ use std::sync::{Arc, Weak};
 use mizzen_driver::Driver;
 use mizzen_identity::Credentials;
 use mizzen_networks::{Directory, Opened, RELAYED, RelayedDriver, RelayedOptions, Ways, open};
-use mizzen_proto::boot::{Network, Span};
+use mizzen_proto::boot::{Channel, Network, Span};
 use mizzen_proto::membership::HostId;
-use mizzen_proto::session::JobId;
+use mizzen_proto::session::{JobId, MemoryForm};
 
 use super::engine::Engine;
 use super::link::Control;
 use super::networks::{Attached, Networks};
+use super::planes::Plane;
 use crate::error::JoinError;
-use crate::rank::ProcessId;
+use crate::rank::{ChannelId, ProcessId};
 
 /// Where a process is.
 pub(crate) struct Place<'a> {
@@ -24,6 +25,11 @@ pub(crate) struct Place<'a> {
     /// Which of the job's hosts this is, and which share which networks, if there are gateways.
     pub(crate) host: HostId,
     pub(crate) spans: &'a [Span],
+    /// The networks that only channels use which programs name, and those channels.
+    pub(crate) others: &'a [Network],
+    pub(crate) channels: &'a [Channel],
+    /// How numbers lie in its memory.
+    pub(crate) form: MemoryForm,
 }
 
 /// Attaches the process `me` to all networks of its place.
@@ -33,30 +39,51 @@ pub(crate) fn attach(
     credentials: &Credentials,
     place: &Place<'_>,
 ) -> Result<Networks, JoinError> {
-    let mut all = Vec::new();
     let job = JobId(credentials.identity().job());
-    for network in place.networks {
-        let Opened { driver, manner } = open_network(credentials, network, place.address)?;
-        let engine = Engine::start(process.clone(), me, job, driver)?;
-        all.push(Attached {
-            name: network.name.clone(),
+    let start = |channel, name: String, Opened { driver, manner }| -> Result<_, JoinError> {
+        let engine = Engine::start(process.clone(), me, job, (place.form, channel), driver)?;
+        Ok(Attached {
+            name,
             manner,
             engine,
-        });
+        })
+    };
+    let mut all = Vec::new();
+    for network in place.networks {
+        let opened = open_network(credentials, network, place.address)?;
+        all.push(start(ChannelId::DEFAULT, network.name.clone(), opened)?);
     }
-    if place.spans.is_empty() {
-        return Ok(Networks::new(all, None));
+    let mut directory = None;
+    if !place.spans.is_empty() {
+        // The last: who shares a network needs no gateway.
+        let known = Directory::new()?;
+        let opened = Opened {
+            driver: relayed(me, credentials, place, &known)?,
+            manner: "gateways".to_owned(),
+        };
+        all.push(start(ChannelId::DEFAULT, RELAYED.to_owned(), opened)?);
+        directory = Some(known);
     }
-    // The last: who shares a network needs no gateway.
-    let directory = Directory::new()?;
-    let driver = relayed(me, credentials, place, &directory)?;
-    let engine = Engine::start(process.clone(), me, job, driver)?;
-    all.push(Attached {
-        name: RELAYED.to_owned(),
-        manner: "gateways".to_owned(),
-        engine,
-    });
-    Ok(Networks::new(all, Some(directory)))
+    let mut planes = Vec::new();
+    for (id, channel) in (1..).map(ChannelId).zip(place.channels) {
+        let mut own = Vec::new();
+        for name in channel.networks.iter().filter(|_| channel.is_own) {
+            let opened = open_network(credentials, &place.named(name)?, place.address)?;
+            own.push(start(id, Plane::own_name(&channel.name, name), opened)?);
+        }
+        planes.push(Plane::new(channel, own));
+    }
+    Ok(Networks::new(all, planes, directory))
+}
+
+impl Place<'_> {
+    /// The network of this name, to be attached to once more.
+    fn named(&self, name: &str) -> Result<Network, JoinError> {
+        let mut all = self.networks.iter().chain(self.others);
+        let found = all.find(|network| network.name == name);
+        let unknown = || JoinError::Agent(format!("a channel is over {name}, which is no network"));
+        Ok(found.ok_or_else(unknown)?.elsewhere())
+    }
 }
 
 /// The driver whose links go through gateways. It has ports of its own, where agents are believed and processes are not.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use mizzen_driver::{Caps, ConnectError, Driver, Locator};
 use mizzen_lane::{Alarm, Handover};
 use mizzen_proto::link::LinkOptions;
-use mizzen_proto::session::{JobId, Refusal, STAMP, SessionFrame};
+use mizzen_proto::session::{JobId, MemoryForm, Refusal, STAMP, SessionFrame};
 use mizzen_proto::wire::{FRAME_MAX, OFFER_HEADER, POST_HEADER};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
@@ -22,7 +22,7 @@ use super::session::NetSession;
 use super::timers::{Timers, is_due, nap, now};
 use crate::error::{Departure, Gone, ReachError, Untaken};
 use crate::lock::lock;
-use crate::rank::{MailboxId, ProcessId};
+use crate::rank::{ChannelId, MailboxId, ProcessId};
 use crate::threads::Ours;
 
 /// This process's attachment to a network, and its links to the peers there.
@@ -31,6 +31,10 @@ pub(crate) struct Engine {
     pub(super) process: Weak<dyn Control>,
     pub(super) me: ProcessId,
     pub(super) job: JobId,
+    /// How numbers lie in our memory.
+    pub(super) form: MemoryForm,
+    /// Which channel its links are for.
+    pub(super) channel: ChannelId,
     locator: String,
     frame_max: usize,
     limits: Limits,
@@ -122,6 +126,7 @@ impl Engine {
         process: Weak<dyn Control>,
         me: ProcessId,
         job: JobId,
+        (form, channel): (MemoryForm, ChannelId),
         driver: Box<dyn Driver>,
     ) -> io::Result<Arc<Self>> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -137,6 +142,8 @@ impl Engine {
             process,
             me,
             job,
+            form,
+            channel,
             locator: driver.locator().as_str().to_owned(),
             frame_max,
             limits,

@@ -187,7 +187,7 @@ impl Engine {
         self.mark(&link);
         if let (true, Some(process)) = (is_new, process) {
             self.has_launcher(Some(process));
-            process.connected(link);
+            process.connected(self.channel, link);
         }
         self.met.notify_all();
     }
@@ -222,6 +222,7 @@ impl Engine {
             me: self.me,
             peer,
             at,
+            form: self.form,
         });
         let link = NetLink::new(
             self.weak.clone(),
@@ -303,7 +304,7 @@ impl Engine {
                 state.counts.bytes_received += message.len() as u64;
                 state.posted_to.insert(to);
                 drop(state);
-                let (flags, message) = split_flags(message)?;
+                let (flags, message) = split_flags(message, session.unlike())?;
                 let payload = Payload::Owned(message.to_vec());
                 return self.deliver(process, link, to, flags, payload, message.len() + FLAGS);
             }
@@ -328,7 +329,7 @@ impl Engine {
                 drop(state);
                 let offered =
                     |head: &[u8]| NetOffered::new(Arc::clone(link), offer, head, body_len, pushed);
-                let (flags, head) = split_flags(head)?;
+                let (flags, head) = split_flags(head, session.unlike())?;
                 let payload = Payload::Offered(Box::new(offered(head)));
                 return self.deliver(process, link, to, flags, payload, head.len() + FLAGS);
             }
@@ -517,11 +518,12 @@ fn retracted(control: &dyn Control, link: &NetLink, to: Option<MailboxId>, offer
     }
 }
 
-fn split_flags(message: &[u8]) -> Result<(Flags, &[u8]), Misbehaved> {
+/// What a message says about itself, with what is known of the memory it comes from; and the rest of it.
+fn split_flags(message: &[u8], unlike: Flags) -> Result<(Flags, &[u8]), Misbehaved> {
     let (flags, rest) = message.split_first_chunk::<FLAGS>().ok_or(Misbehaved)?;
     let flags = Flags(u16::from_le_bytes(*flags));
     if flags.without(Flags::ON_WIRE) != Flags::default() {
         return Err(Misbehaved);
     }
-    Ok((flags.with(Flags::FOREIGN), rest))
+    Ok((flags.with(Flags::FOREIGN).with(unlike), rest))
 }

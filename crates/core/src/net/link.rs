@@ -27,7 +27,7 @@ use crate::links::WithLinks;
 use crate::lock::lock;
 use crate::mailboxes::Mailboxes;
 use crate::progress::{Polling, Progress};
-use crate::rank::ProcessId;
+use crate::rank::{ChannelId, ProcessId};
 use crate::wait::{Contention, Patience, Step};
 
 /// What a link needs of the engine that pumps its driver.
@@ -90,8 +90,8 @@ pub(crate) trait Control: WithLinks {
     /// A peer cannot be reached: asks whether it has left.
     fn ask_about(&self, peer: ProcessId);
 
-    /// There is a link.
-    fn connected(&self, link: Arc<NetLink>);
+    /// There is a link, on a channel.
+    fn connected(&self, channel: ChannelId, link: Arc<NetLink>);
 
     /// A link is over, and with it the process at its other end, which had posted to these mailboxes.
     fn link_ended(&self, gone: Gone, posted_to: Vec<MailboxId>);

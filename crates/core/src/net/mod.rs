@@ -11,6 +11,7 @@
 //! | `engine` | the driver's lock, who pumps it, connecting and leaving |
 //! | `events` | what the driver reports, and what becomes of it |
 //! | `networks` | all networks of the process, and which reaches a peer |
+//! | `planes` | which of them carry the channels that programs name |
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
 //! | `session` | what is kept for a peer until it has it, and the connection at present |
 //! | `carrying` | giving the driver what link and session have for it |
@@ -63,6 +64,7 @@ mod networks;
 mod offered;
 mod outcome;
 mod parts;
+mod planes;
 mod post;
 mod pushed;
 mod session;

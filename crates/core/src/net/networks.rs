@@ -1,7 +1,8 @@
 //! The networks of a process: which of them reaches a peer.
 //!
 //! A process attaches to each network that the job's file gives its host, in the file's order. Its locator names them all,
-//! `site=10.0.0.1:4000;fast=10.1.0.1:4001`; a peer is reached over the first one that both are on.
+//! `site=10.0.0.1:4000;fast=10.1.0.1:4001`; a peer is reached over the first one that both are on. On a channel that the program names it
+//! is reached over the networks of that one.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,18 +14,21 @@ use mizzen_proto::membership::{AgentId, HostId};
 use super::engine::Engine;
 use super::flushing::Mark;
 use super::link::{Control, NetLink};
+use super::planes::Plane;
 use crate::counters::{Counted, Rows};
 use crate::error::{Departure, Gone, ReachError, Untaken};
 use crate::lock::lock;
 use crate::progress::Then;
-use crate::rank::{MailboxId, ProcessId, Rank};
+use crate::rank::{ChannelId, MailboxId, ProcessId, Rank};
 
 /// The networks that a process is attached to, the preferred one first.
 #[derive(Debug, Default)]
 pub(crate) struct Networks {
     all: Vec<Attached>,
+    /// The channels that programs name, from number 1 on.
+    planes: Vec<Plane>,
     /// Peers of whom the user was told: several threads may reach one at a time.
-    told: Mutex<BTreeSet<ProcessId>>,
+    told: Mutex<BTreeSet<(ChannelId, ProcessId)>>,
     /// Which gateways there are, if any are needed.
     directory: Option<Arc<Directory>>,
 }
@@ -40,9 +44,14 @@ pub(crate) struct Attached {
 }
 
 impl Networks {
-    pub(crate) fn new(all: Vec<Attached>, directory: Option<Arc<Directory>>) -> Self {
+    pub(super) fn new(
+        all: Vec<Attached>,
+        planes: Vec<Plane>,
+        directory: Option<Arc<Directory>>,
+    ) -> Self {
         Self {
             all,
+            planes,
             told: Mutex::default(),
             directory,
         }
@@ -59,7 +68,13 @@ impl Networks {
 
     #[inline]
     fn engines(&self) -> impl Iterator<Item = &Arc<Engine>> {
-        self.all.iter().map(|attached| &attached.engine)
+        self.attached().map(|attached| &attached.engine)
+    }
+
+    #[inline]
+    fn attached(&self) -> impl Iterator<Item = &Attached> {
+        let own = self.planes.iter().flat_map(|plane| &plane.own);
+        self.all.iter().chain(own)
     }
 
     #[cfg(test)]
@@ -69,35 +84,45 @@ impl Networks {
 
     /// Where peers reach this process.
     pub(crate) fn locator(&self) -> String {
-        let texts = self.all.iter().map(|attached| {
+        let texts = self.attached().map(|attached| {
             let Attached { name, engine, .. } = attached;
             format!("{name}={}", engine.locator())
         });
         texts.collect::<Vec<_>>().join(";")
     }
 
-    /// The link to a peer that is reached at `locator`, opened if need be.
+    /// What carries a channel here, in order of preference.
+    fn carriers(&self, channel: ChannelId) -> Vec<&Attached> {
+        if channel == ChannelId::DEFAULT {
+            return self.all.iter().collect();
+        }
+        let plane = self.plane(channel);
+        plane.map_or_else(Vec::new, |plane| plane.carriers(&self.all))
+    }
+
+    /// The link on a channel to a peer that is reached at `locator`, opened if need be.
     pub(crate) fn connect(
         &self,
+        channel: ChannelId,
         peer: ProcessId,
         locator: &str,
         deadline: Instant,
         tell: impl Fn(String),
     ) -> Result<Arc<NetLink>, ReachError> {
-        if let Some(link) = self.engines().find_map(|engine| engine.link(peer)) {
+        let carriers = self.carriers(channel);
+        let linked = |attached: &&Attached| attached.engine.link(peer);
+        if let Some(link) = carriers.iter().find_map(linked) {
             return Ok(link);
         }
         let mut refused = None;
-        for attached in &self.all {
-            let theirs = locator.split(';').filter_map(|part| part.split_once('='));
-            let mut theirs = theirs.filter(|(name, _)| *name == attached.name);
-            let Some((_, at)) = theirs.next() else {
+        for attached in &carriers {
+            let Some(at) = place_on(locator, &attached.name) else {
                 continue;
             };
             match attached.engine.connect(peer, at, deadline) {
                 Ok(link) => {
-                    if lock(&self.told).insert(peer) {
-                        tell(self.way(attached, peer));
+                    if lock(&self.told).insert((channel, peer)) {
+                        tell(self.way(channel, attached, peer));
                     }
                     return Ok(link);
                 }
@@ -107,20 +132,33 @@ impl Networks {
         }
         Err(refused.unwrap_or_else(|| ReachError::NoPath {
             rank: peer.rank,
-            cause: self.nothing_in_common(locator),
+            cause: self.nothing_in_common(channel, locator),
         }))
     }
 
-    /// Whether one of our networks is among those of a peer.
-    pub(crate) fn has_one_of(&self, locator: &str) -> bool {
-        let mut names = locator.split(';').filter_map(|part| part.split_once('='));
-        names.any(|(name, _)| self.all.iter().any(|attached| attached.name == name))
+    /// Whether one of our networks for a channel is among those of a peer.
+    pub(crate) fn has_one_of(&self, channel: ChannelId, locator: &str) -> bool {
+        let mut carriers = self.carriers(channel).into_iter();
+        carriers.any(|attached| place_on(locator, &attached.name).is_some())
     }
 
-    fn nothing_in_common(&self, locator: &str) -> String {
+    /// The channel, if it is one that programs name.
+    fn plane(&self, channel: ChannelId) -> Option<&Plane> {
+        self.planes.get(usize::from(channel.0).checked_sub(1)?)
+    }
+
+    fn nothing_in_common(&self, channel: ChannelId, locator: &str) -> String {
+        if channel != ChannelId::DEFAULT {
+            return match self.plane(channel) {
+                Some(plane) if plane.is_on() => format!("it is not on the channel {}", plane.name),
+                Some(plane) => format!("this process is not on the channel {}", plane.name),
+                None => "the job has no such channel".to_owned(),
+            };
+        }
         let parts = locator.split(';').filter_map(|part| part.split_once('='));
         let names = parts.map(|(name, _)| name);
-        let theirs: Vec<&str> = names.filter(|name| *name != RELAYED).collect();
+        let names = names.filter(|name| *name != RELAYED && !name.contains(':'));
+        let theirs: Vec<&str> = names.collect();
         let ours = self.all.iter().map(|one| &one.name[..]);
         let ours: Vec<&str> = ours.filter(|name| *name != RELAYED).collect();
         let list = |names: &[&str]| match names {
@@ -135,7 +173,7 @@ impl Networks {
     }
 
     /// How a peer is reached, in words for a user.
-    fn way(&self, attached: &Attached, peer: ProcessId) -> String {
+    fn way(&self, channel: ChannelId, attached: &Attached, peer: ProcessId) -> String {
         let way = attached.engine.describe(peer);
         let way = way.map_or(String::new(), |way| format!(", {way}"));
         let Attached { name, manner, .. } = attached;
@@ -143,10 +181,12 @@ impl Networks {
             let rank = peer.rank;
             return format!("reaches rank {rank} through {manner} (no network in common){way}");
         }
-        let which = match self.all.len() {
-            1 => "the only network",
-            _ => "the first in common",
+        let which = match (self.plane(channel), self.all.len()) {
+            (Some(plane), _) => &format!("on the channel {}", plane.name),
+            (None, 1) => "the only network",
+            (None, _) => "the first in common",
         };
+        let name = name.split_once(':').map_or(&name[..], |(_, name)| name);
         format!(
             "reaches rank {} over {name} ({manner}; {which}){way}",
             peer.rank
@@ -233,4 +273,11 @@ impl Networks {
     pub(crate) fn pronounce(&self, gone: Gone) {
         self.engines().for_each(|engine| engine.pronounce(gone));
     }
+}
+
+/// Where the network of this name reaches a peer, says its locator.
+fn place_on<'l>(locator: &'l str, network: &str) -> Option<&'l str> {
+    let parts = locator.split(';').filter_map(|part| part.split_once('='));
+    let mut places = parts.filter(|(name, _)| *name == network);
+    places.next().map(|(_, at)| at)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mizzen_driver::{Locator, Part, PartMut};
 use mizzen_proto::id::BodyId;
 use mizzen_proto::session::{
-    ACKNOWLEDGE_WITHIN, ConnectionId, Dialling, JobId, KeepRefused, Output, Session,
+    ACKNOWLEDGE_WITHIN, ConnectionId, Dialling, JobId, KeepRefused, MemoryForm, Output, Session,
     SessionOptions, TooManyBodies,
 };
 use mizzen_proto::time::Time;
@@ -18,6 +18,7 @@ use mizzen_proto::wire::{is_message, is_post};
 
 use super::parts::{len_of, slice};
 use crate::error::{Sureness, Untaken};
+use crate::message::{Flags, form};
 use crate::rank::ProcessId;
 
 /// Who has a session with whom, and where the other is dialled, if we know.
@@ -26,6 +27,8 @@ pub(super) struct Meeting {
     pub(super) me: ProcessId,
     pub(super) peer: ProcessId,
     pub(super) at: Option<Locator>,
+    /// How numbers lie in our memory.
+    pub(super) form: MemoryForm,
 }
 
 pub(super) struct NetSession {
@@ -100,9 +103,16 @@ const SPARE_MAX: usize = 256;
 
 impl NetSession {
     pub(super) fn new(meeting: Meeting) -> Self {
-        let Meeting { job, me, peer, at } = meeting;
+        let Meeting {
+            job,
+            me,
+            peer,
+            at,
+            form,
+        } = meeting;
         let seed = RandomState::new().hash_one(peer.to_u64());
         let mut options = SessionOptions::new(me, peer, job, seed);
+        options.form = form;
         // Who was dialled does not know where the other listens; the other sees to it that there is a connection.
         options.dialling = match at {
             Some(_) => Dialling::Here,
@@ -125,6 +135,11 @@ impl NetSession {
             ask_at: None,
             ask_pause: ASK_FIRST,
         }
+    }
+
+    /// What messages of the peer are marked with.
+    pub(super) fn unlike(&self) -> Flags {
+        form::flags_of(self.session.options().form, self.session.peer_form())
     }
 
     // Connections.

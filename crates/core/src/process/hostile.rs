@@ -16,7 +16,7 @@ use crate::memory::{Arena, Memory, SlabId, Tables};
 use crate::message::Flags;
 use crate::peers::Path;
 use crate::progress::Progress as _;
-use crate::rank::{Incarnation, ProcessId, Rank, WATCH_BYTES};
+use crate::rank::{ChannelId, Incarnation, ProcessId, Rank, WATCH_BYTES};
 use crate::together::channel_to;
 
 /// A process with one mailbox, and a peer linked with it that can do what it likes.
@@ -47,7 +47,7 @@ impl Hostile {
         process.peers.add(Path::Memory(Arc::clone(&link)));
         process.links.add(Arc::clone(&link));
         Self {
-            mailbox: process.mailboxes.open().unwrap(),
+            mailbox: process.mailboxes.open(ChannelId::DEFAULT).unwrap(),
             process,
             link,
             lane,

@@ -51,6 +51,7 @@ struct Dial {
     again: Time,
     wait: Duration,
     tries: u64,
+    /// Whether that was the answer to the latest question.
     has_no_way: bool,
 }
 
@@ -247,9 +248,9 @@ impl Circuits {
                 self.open(peer, host, circuit, true, via, Some(progress));
             }
             (Said::Open { dialled: false, .. }, _) => self.reply(peer, host, circuit, Said::Closed),
-            // Of two who dial each other the lesser wins.
-            (Said::Open { dialled: true, .. }, Some(Peer::Dialling(_)))
-                if process_id(self.me) < peer => {}
+            // Of two who dial each other the lesser wins, unless it finds no way.
+            (Said::Open { dialled: true, .. }, Some(Peer::Dialling(dial)))
+                if process_id(self.me) < peer && !dial.has_no_way => {}
             (
                 Said::Open {
                     dialled: true,
@@ -270,6 +271,10 @@ impl Circuits {
             (Said::Closed, Some(Peer::Linked(link))) if link.circuit == circuit => {
                 self.lose(peer, LossReason::Closed);
             }
+            // The gateways on the way may not have heard yet that its other end is there again; if there is none, the next word
+            // is answered in the same way.
+            (Said::NoWay, Some(Peer::Linked(link)))
+                if link.circuit == circuit && now.since(link.since) < YOUNG => {}
             (Said::NoWay, Some(Peer::Linked(link))) if link.circuit == circuit => {
                 self.lose(peer, LossReason::Broken(ErrorKind::HostUnreachable));
             }
@@ -454,6 +459,8 @@ impl Circuits {
             return None;
         }
         if dial.again <= now {
+            // There may be one by now: gateways that have just begun do not know all ways yet.
+            dial.has_no_way = false;
             dial.again = now + dial.wait;
             dial.wait = (dial.wait * 2).min(LAST_AGAIN);
             let progress = Progress {
@@ -663,7 +670,7 @@ impl Circuits {
         if let Some(progress) = progress {
             line.handle_progress(progress, now);
         }
-        let link = Linked::new(host, circuit, line, via);
+        let link = Linked::new(host, circuit, line, via, now);
         self.peers.insert(peer, Peer::Linked(Box::new(link)));
         let what = What::Connected { dialled };
         self.events.push_back(Kept {
@@ -747,6 +754,8 @@ const SENDS: usize = 64;
 /// How soon a process is asked again for a circuit, and how late.
 const FIRST_AGAIN: Duration = Duration::from_millis(50);
 const LAST_AGAIN: Duration = Duration::from_millis(500);
+/// For so long a circuit is not given up because a gateway knows no way back.
+const YOUNG: Duration = Duration::from_millis(500);
 /// How long a process is asked for a circuit.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long, if gateways know no way to it.

@@ -19,6 +19,8 @@ pub(super) struct Linked {
     pub(super) circuit: u64,
     pub(super) line: Circuit,
     pub(super) via: Via,
+    /// Since when it is there.
+    pub(super) since: Time,
     /// Whether the caller knows of it.
     pub(super) is_reported: bool,
     pub(super) has_turn: bool,
@@ -58,12 +60,13 @@ pub(super) enum Next {
 
 impl Linked {
     /// A circuit with a process on this host, through this gateway.
-    pub(super) fn new(host: HostId, circuit: u64, line: Circuit, via: Via) -> Self {
+    pub(super) fn new(host: HostId, circuit: u64, line: Circuit, via: Via, since: Time) -> Self {
         Self {
             host,
             circuit,
             line,
             via,
+            since,
             is_reported: false,
             has_turn: false,
             wants_room: false,

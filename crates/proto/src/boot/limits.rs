@@ -1,7 +1,7 @@
 //! How long and how many the parts of a message may be.
 
-/// The largest packet between process and agent: as many networks as a process may have, and some more.
-pub const MAX_PACKET: usize = 16 * 1024;
+/// The largest packet between process and agent: as many networks and channels as a process may have, and some more.
+pub const MAX_PACKET: usize = 64 * 1024;
 
 /// The largest frame between launcher and agent: all that Linux takes as arguments and environment (6 MiB), and some more.
 pub const MAX_FRAME: usize = 8 << 20;
@@ -9,8 +9,8 @@ pub const MAX_FRAME: usize = 8 << 20;
 /// The longest host name (RFC 1035) or address to listen on.
 pub const MAX_HOST: usize = 255;
 
-/// The longest locator: a handful of addresses and ports.
-pub const MAX_LOCATOR: usize = 1024;
+/// The longest locator: addresses and ports of all networks of a process, and of its channels.
+pub const MAX_LOCATOR: usize = 4096;
 
 /// The longest name of a cluster: a DNS label (RFC 1035).
 pub const MAX_CLUSTER: usize = 63;

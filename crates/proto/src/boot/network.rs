@@ -110,10 +110,7 @@ impl Network {
             interfaces: r.list(|r| r.text(MAX_WORD))?,
             trusted: flag(r)?,
         };
-        // Names go into locators, where they end at an equals sign.
-        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        let is_named = !network.name.is_empty() && network.name.chars().all(is_name);
-        if !is_named || network.interfaces.len() > MAX_INTERFACES {
+        if !is_name(&network.name) || network.interfaces.len() > MAX_INTERFACES {
             return Err(DecodeError::Value);
         }
         Ok(network)
@@ -163,6 +160,12 @@ impl Span {
     }
 }
 
+/// Whether something may be called so. Names go into locators, where they end at an equals sign.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !name.is_empty() && name.chars().all(is_letter)
+}
+
 pub(super) fn flag(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
     match r.u8()? {
         0 => Ok(false),
@@ -179,5 +182,5 @@ pub const MAX_SPANS: usize = 64;
 pub const MAX_RANGES: usize = 1024;
 /// The most interfaces that a network names.
 pub const MAX_INTERFACES: usize = 16;
-/// The longest name of a network, a provider or an interface.
-const MAX_WORD: usize = 64;
+/// The longest name of a network, a channel, a provider or an interface.
+pub(super) const MAX_WORD: usize = 64;

@@ -1,5 +1,6 @@
 //! What an agent and a process of its host say to each other: packets.
 
+use super::channel::Channel;
 use super::codec::{Reader, Writer, check_hosts};
 use super::network::{Network, Span, flag};
 use super::{
@@ -388,6 +389,10 @@ pub struct Boot {
     pub networks: Vec<Network>,
     /// Which hosts share which networks, if some reach others through gateways only; else empty.
     pub spans: Vec<Span>,
+    /// The networks that only channels use which programs name.
+    pub others: Vec<Network>,
+    /// The channels that programs may name.
+    pub channels: Vec<Channel>,
     /// How patient agents are with each other: for so long a process must count on one that it cannot reach.
     pub pace: Preset,
     /// Whether to tell over which paths others are reached.
@@ -410,6 +415,8 @@ impl Boot {
         w.text(&self.bind, MAX_HOST)?;
         Network::encode_all(&self.networks, w)?;
         Span::encode_all(&self.spans, w)?;
+        Network::encode_all(&self.others, w)?;
+        Channel::encode_all(&self.channels, w)?;
         self.pace.encode(w);
         w.u8(u8::from(self.show_paths));
         w.text(&self.cluster, MAX_CLUSTER)?;
@@ -428,6 +435,8 @@ impl Boot {
             bind: r.text(MAX_HOST)?,
             networks: Network::decode_all(r)?,
             spans: Span::decode_all(r)?,
+            others: Network::decode_all(r)?,
+            channels: Channel::decode_all(r)?,
             pace: Preset::decode(r)?,
             show_paths: flag(r)?,
             cluster: r.text(MAX_CLUSTER)?,

@@ -1,5 +1,6 @@
 //! The first frame to an agent: its part of the job.
 
+use super::channel::Channel;
 use super::codec::{Reader, Writer, check_hosts};
 use super::network::{Network, Span, flag};
 use super::{
@@ -35,6 +36,10 @@ pub struct Start {
     pub networks: Vec<Network>,
     /// Which hosts share which networks, if some reach others through gateways only; else empty.
     pub spans: Vec<Span>,
+    /// The networks that only channels use which programs name.
+    pub others: Vec<Network>,
+    /// The channels that programs may name.
+    pub channels: Vec<Channel>,
     /// Whether the agent hands on between the networks of its host.
     pub is_gateway: bool,
     /// Whether to tell over which paths others are reached.
@@ -111,6 +116,8 @@ impl Start {
         });
         Network::encode_all(&self.networks, w)?;
         Span::encode_all(&self.spans, w)?;
+        Network::encode_all(&self.others, w)?;
+        Channel::encode_all(&self.channels, w)?;
         w.u8(u8::from(self.is_gateway));
         w.u8(u8::from(self.show_paths));
         w.text(&self.cluster, MAX_CLUSTER)?;
@@ -139,6 +146,8 @@ impl Start {
             },
             networks: Network::decode_all(r)?,
             spans: Span::decode_all(r)?,
+            others: Network::decode_all(r)?,
+            channels: Channel::decode_all(r)?,
             is_gateway: flag(r)?,
             show_paths: flag(r)?,
             cluster: r.text(MAX_CLUSTER)?,

@@ -74,6 +74,8 @@ fn boot() -> impl Strategy<Value = Boot> {
                     bind,
                     networks: vec![a_network(), Network::plain()],
                     spans: vec![a_span(), a_span()],
+                    others: vec![a_network()],
+                    channels: vec![a_channel(), a_channel()],
                     pace: Preset::Patient,
                     show_paths: size % 2 == 0,
                     cluster,
@@ -123,6 +125,8 @@ fn start() -> impl Strategy<Value = Start> {
                 on_death,
                 networks: boot.networks,
                 spans: boot.spans,
+                others: boot.others,
+                channels: boot.channels,
                 is_gateway: boot.show_paths,
                 show_paths: boot.show_paths,
                 cluster: boot.cluster,
@@ -359,6 +363,8 @@ fn a_boot() -> Boot {
         bind: String::new(),
         networks: vec![Network::plain(), a_network()],
         spans: vec![],
+        others: vec![],
+        channels: vec![],
         pace: Preset::Default,
         show_paths: true,
         cluster: "local".into(),
@@ -387,6 +393,8 @@ fn a_start() -> Start {
         },
         networks: vec![Network::plain(), a_network()],
         spans: vec![],
+        others: vec![],
+        channels: vec![],
         is_gateway: false,
         show_paths: true,
         cluster: "local".into(),
@@ -447,6 +455,24 @@ fn the_largest_packet_fits_the_limit() {
         host: longest.clone(),
         bind: longest,
         networks: vec![full_network(); MAX_NETWORKS],
+        others: vec![full_network(); MAX_NETWORKS],
+        spans: vec![
+            Span {
+                network: "x".repeat(64),
+                hosts: vec![(0, 1); MAX_RANGES / MAX_SPANS],
+            };
+            MAX_SPANS
+        ],
+        channels: vec![
+            Channel {
+                name: "x".repeat(64),
+                ranks: vec![(0, 1); MAX_RANGES / MAX_CHANNELS],
+                networks: vec!["x".repeat(64)],
+                is_own: false,
+                is_joined: true,
+            };
+            MAX_CHANNELS
+        ],
         show_paths: true,
         cluster: "x".repeat(MAX_CLUSTER),
         authority: vec![0; MAX_CERTIFICATE],
@@ -652,6 +678,55 @@ fn secrets_are_not_printed() {
     let secret = "171"; // 0xAB
     assert!(!format!("{:?}", a_start()).contains(secret));
     assert!(!format!("{:?}", a_start().authority).contains(secret));
+}
+
+fn a_channel() -> Channel {
+    Channel {
+        name: "bulk".into(),
+        ranks: vec![(0, 2), (5, 6)],
+        networks: vec!["fast-1".into(), "site".into()],
+        is_own: true,
+        is_joined: true,
+    }
+}
+
+#[test]
+fn channels_are_bounded_and_named_as_networks_are() {
+    let encoded = |channels: Vec<Channel>| {
+        let mut boot = a_boot();
+        boot.channels = channels;
+        let mut bytes = Vec::new();
+        ToProcess::Boot(boot).encode(&mut bytes).map(|()| bytes)
+    };
+    let with = |change: fn(&mut Channel)| {
+        let mut channel = a_channel();
+        change(&mut channel);
+        vec![channel]
+    };
+    let long = |channel: &mut Channel| {
+        channel.is_own = false;
+        channel.networks = vec!["a".into(); MAX_CHANNELS + 1];
+    };
+    assert!(encoded(with(long)).is_err());
+    assert!(encoded(with(|channel| channel.ranks = vec![(0, 1); MAX_RANGES + 1])).is_err());
+    assert!(encoded(vec![a_channel(); MAX_OWN_DRIVERS / 2 + 1]).is_err());
+    let shared = Channel {
+        is_own: false,
+        networks: vec!["site".into()],
+        ..a_channel()
+    };
+    assert!(encoded(vec![shared.clone(); MAX_CHANNELS]).is_ok());
+    assert!(encoded(vec![shared; MAX_CHANNELS + 1]).is_err());
+    let refused: [fn(&mut Channel); 4] = [
+        |channel| channel.name = "a=b".into(),
+        |channel| channel.networks = vec!["".into()],
+        |channel| channel.ranks = vec![(3, 3)],
+        |channel| channel.ranks = vec![(0, MAX_PROCESSES + 1)],
+    ];
+    for change in refused {
+        let bytes = encoded(with(change)).unwrap();
+        assert_eq!(ToProcess::decode(&bytes), Err(DecodeError::Value));
+    }
 }
 
 fn a_network() -> Network {

@@ -5,7 +5,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::error::SessionError;
 use super::limits::{EXPECTED_MAX, TAKEN_MAX};
-use super::options::{ByteOrder, ClusterId, JobId};
+use super::options::{ClusterId, JobId, MemoryForm};
 use crate::credit::Credits;
 use crate::id::{BodyId, ProcessId};
 
@@ -41,8 +41,8 @@ pub struct Expected {
 /// The first frame of each end on a connection: who, and how far it has come (docs/wire-sessions.md §21).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
-    /// The order of bytes in the sender's memory.
-    pub byte_order: ByteOrder,
+    /// How numbers lie in the sender's memory.
+    pub form: MemoryForm,
     /// The sender's cluster.
     pub cluster: ClusterId,
     /// The sender's job.
@@ -158,7 +158,7 @@ impl Greeting {
         let grow = bodies
             .windows(2)
             .all(|pair| pair[0].body.get() < pair[1].body.get());
-        if bodies.len() > EXPECTED_MAX || !grow || header.zero != [0; 3] {
+        if bodies.len() > EXPECTED_MAX || !grow || header.zero != [0; 2] {
             return Err(malformed);
         }
         let turn = match header.turn {
@@ -167,7 +167,7 @@ impl Greeting {
             _ => return Err(malformed),
         };
         Ok(Self {
-            byte_order: ByteOrder::from_u8(header.byte_order).ok_or(malformed)?,
+            form: MemoryForm::from_u8s(header.byte_order, header.word).ok_or(malformed)?,
             cluster: ClusterId(header.cluster.get()),
             job: JobId(header.job),
             from: ProcessId::from_u64(header.from.get()),
@@ -194,7 +194,7 @@ impl Greeting {
         );
         let header = GreetingLayout {
             kind: GREETING,
-            byte_order: self.byte_order as u8,
+            byte_order: self.form.byte_order as u8,
             version: SESSION_VERSION.into(),
             cluster: self.cluster.0.into(),
             job: self.job.0,
@@ -206,7 +206,8 @@ impl Greeting {
             window_bytes: self.window.bytes.into(),
             window_messages: self.window.messages.into(),
             turn: self.turn as u8,
-            zero: [0; 3],
+            word: self.form.word,
+            zero: [0; 2],
         };
         let mut bytes = header.as_bytes().to_vec();
         for one in &self.expected {
@@ -347,7 +348,8 @@ struct GreetingLayout {
     window_bytes: U64,
     window_messages: U32,
     turn: u8,
-    zero: [u8; 3],
+    word: u8,
+    zero: [u8; 2],
 }
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]

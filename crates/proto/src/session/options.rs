@@ -23,18 +23,40 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// That of this process.
-    pub const NATIVE: Self = if cfg!(target_endian = "big") {
-        Self::Big
-    } else {
-        Self::Little
-    };
-
     /// The order with this number.
     pub const fn from_u8(byte: u8) -> Option<Self> {
         match byte {
             1 => Some(Self::Little),
             2 => Some(Self::Big),
+            _ => None,
+        }
+    }
+}
+
+/// How numbers lie in a process's memory. Plain data travels as it lies there; who receives it puts it right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryForm {
+    /// The order of bytes.
+    pub byte_order: ByteOrder,
+    /// How many bytes a `usize` has: 4 or 8.
+    pub word: u8,
+}
+
+impl MemoryForm {
+    /// That of this process.
+    pub const NATIVE: Self = Self {
+        byte_order: if cfg!(target_endian = "big") {
+            ByteOrder::Big
+        } else {
+            ByteOrder::Little
+        },
+        word: size_of::<usize>() as u8,
+    };
+
+    /// The form that a greeting tells, if there is such a one.
+    pub const fn from_u8s(byte_order: u8, word: u8) -> Option<Self> {
+        match (ByteOrder::from_u8(byte_order), word) {
+            (Some(byte_order), 4 | 8) => Some(Self { byte_order, word }),
             _ => None,
         }
     }
@@ -64,8 +86,8 @@ pub struct SessionOptions {
     pub cluster: ClusterId,
     /// The cluster of the peer.
     pub peer_cluster: ClusterId,
-    /// The order of bytes, the same at both ends.
-    pub byte_order: ByteOrder,
+    /// How numbers lie in this process's memory.
+    pub form: MemoryForm,
     /// What each mailbox grants; the same at both ends.
     pub window: Credits,
     /// How many bytes of frames are kept until they are acknowledged.
@@ -88,7 +110,7 @@ impl SessionOptions {
             job,
             cluster: ClusterId(0),
             peer_cluster: ClusterId(0),
-            byte_order: ByteOrder::NATIVE,
+            form: MemoryForm::NATIVE,
             window: WINDOW,
             kept_max: KEPT_MAX,
             dialling: Dialling::Both,

@@ -221,7 +221,7 @@ fn a_header_does_not_depend_on_its_payload() {
 // docs/wire.md §3.1
 #[test]
 fn hello_has_its_layout() {
-    let expected = hex("01 00 0500 C 4847464544434241 A B");
+    let expected = hex("01 00 0600 C 4847464544434241 A B");
     assert_eq!(sample(FrameKind::Hello), expected);
 }
 
@@ -318,7 +318,7 @@ fn a_hello_of_another_version_is_an_error_whatever_its_length() {
 // docs/wire.md §9.2
 #[test]
 fn this_is_version_3_with_23_kinds() {
-    assert_eq!(VERSION, 5);
+    assert_eq!(VERSION, 6);
     assert_eq!(one_of_each().len(), FrameKind::ALL.len());
     assert_eq!(FrameKind::ALL.len(), 14);
 }

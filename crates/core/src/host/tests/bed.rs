@@ -106,6 +106,8 @@ pub(super) fn peer(part: &str, id: ProcessId, size: u32) -> (Peer, Contact) {
             bind: String::new(),
             networks: Vec::new(),
             spans: Vec::new(),
+            others: Vec::new(),
+            channels: Vec::new(),
             pace: Preset::Default,
             show_paths: false,
             cluster: String::new(),

@@ -455,6 +455,7 @@ fn copy(process: Arc<Process>, taken: Taken, memory: &mut dyn Target) -> Result<
     let count = memory.count(len, flags)?;
     incoming.unpack_cheaper(&mut memory.bytes()[..len])?;
     incoming.finish()?;
+    memory.put_right(len, flags);
     let source = source.rank;
     Ok(Came { source, count })
 }

@@ -17,7 +17,7 @@ use super::slot::{Came, Slot, Whose, Withdrawn};
 use crate::blocking::block_in_place;
 use crate::error::{Result, UnpackError};
 use crate::mailbox::look::Reach;
-use crate::message::Flags;
+use crate::message::{Flags, form};
 use crate::operations::{Stepped, Steps};
 use crate::plain::Plain;
 use crate::process::Process;
@@ -56,6 +56,10 @@ impl<T: Plain + Send + 'static> Target for Memory<T> {
 
     fn count(&self, len: usize, flags: Flags) -> Result<usize, UnpackError> {
         count::<T>(self.values.len(), len, flags)
+    }
+
+    fn put_right(&mut self, len: usize, flags: Flags) {
+        form::put_right::<T>(flags, &mut self.bytes()[..len]);
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

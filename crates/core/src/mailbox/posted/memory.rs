@@ -5,7 +5,7 @@ use core::any::Any;
 use zerocopy::IntoBytes;
 
 use crate::error::UnpackError;
-use crate::message::{Flags, Mark};
+use crate::message::{Flags, Mark, form};
 use crate::plain::Plain;
 
 /// Memory that a message may be put into.
@@ -15,6 +15,9 @@ pub(super) trait Target: Any + Send {
 
     /// How many values a message of so many bytes and with these flags is.
     fn count(&self, len: usize, flags: Flags) -> Result<usize, UnpackError>;
+
+    /// Puts right what came into the first `len` bytes with these flags.
+    fn put_right(&mut self, len: usize, flags: Flags);
 
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
@@ -26,6 +29,10 @@ impl<T: Plain + Send + 'static> Target for Vec<T> {
 
     fn count(&self, len: usize, flags: Flags) -> Result<usize, UnpackError> {
         count::<T>(self.len(), len, flags)
+    }
+
+    fn put_right(&mut self, len: usize, flags: Flags) {
+        form::put_right::<T>(flags, &mut self.bytes()[..len]);
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -47,5 +54,6 @@ pub(super) fn count<T: Plain>(room: usize, len: usize, flags: Flags) -> Result<u
         });
     }
     Mark::of::<T>().check(flags)?;
+    form::check::<T>(flags)?;
     Ok(len / size)
 }

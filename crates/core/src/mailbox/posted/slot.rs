@@ -156,6 +156,7 @@ impl Slot {
                 if let Some(memory) = &mut state.memory {
                     let len = taken.payload.len();
                     taken.payload.copy_out(0, &mut memory.bytes()[..len]);
+                    memory.put_right(len, taken.flags);
                 }
                 given.waiter = self.end(&mut state, Ok(Came { source, count }));
             }

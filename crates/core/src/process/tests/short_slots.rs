@@ -7,7 +7,7 @@ use crate::error::{Departure, PostError};
 use crate::fuzzing::{SharedMemory, Victim};
 use crate::message::{Mark, Single};
 use crate::progress::Progress as _;
-use crate::rank::MailboxId;
+use crate::rank::{ChannelId, MailboxId};
 use crate::wait::Until;
 
 /// The word that announces a short message of `len` bytes in the first slot of a lane.
@@ -24,7 +24,7 @@ const CONTROL: usize = FIRST_SLOT + 56;
 fn a_short_slot_without_an_address_on_a_shared_lane_costs_the_peer_its_link() {
     for len in 0..8 {
         let process = place(life(0, 0));
-        let core = process.mailboxes.open().unwrap();
+        let core = process.mailboxes.open(ChannelId::DEFAULT).unwrap();
         let (link, inbound) = link(life(1, 0), Weak::new());
         process.links.add(Arc::clone(&link));
         // SAFETY: the peer and the process that reads its memory are in this thread.

@@ -2,8 +2,9 @@
 
 use mizzen_proto::id::{BodyId, Incarnation, ProcessId, Rank};
 use mizzen_proto::session::{
-    ByteOrder, CONNECTION_STEP, ClusterId, ConnectionId, End, Expected, Greeting, JobId, Output,
-    Refusal, SESSION_VERSION, SessionError, SessionFrame, Stamp, TAKEN_MAX, Turn,
+    ByteOrder, CONNECTION_STEP, ClusterId, ConnectionId, End, Expected, Greeting, JobId,
+    MemoryForm, Output, Refusal, SESSION_VERSION, SessionError, SessionFrame, Stamp, TAKEN_MAX,
+    Turn,
 };
 use proptest::prelude::*;
 
@@ -25,7 +26,8 @@ fn a_stranger_is_refused_and_the_session_goes_on() {
     let changes: [Change; 8] = [
         |greeting| greeting.job = JobId([8; 16]),
         |greeting| greeting.cluster = ClusterId(1),
-        |greeting| greeting.byte_order = ByteOrder::Big,
+        // One of our own form was here before.
+        |greeting| greeting.form.byte_order = ByteOrder::Big,
         |greeting| greeting.window.bytes += 1,
         |greeting| greeting.turn = Turn::Answer,
         |greeting| greeting.from = ProcessId::new(Rank(4), Incarnation(2)),
@@ -51,6 +53,26 @@ fn a_stranger_is_refused_and_the_session_goes_on() {
             "the connection that was there is"
         );
     }
+}
+
+// docs/wire-sessions.md §21.2
+#[test]
+fn a_peer_with_another_memory_is_welcome_and_known_for_what_it_is() {
+    let mut lone = Lone::new();
+    let other = MemoryForm {
+        byte_order: ByteOrder::Big,
+        word: 4,
+    };
+    assert_eq!(lone.session.peer_form(), MemoryForm::NATIVE);
+    lone.greet(C1, |greeting| greeting.form = other);
+    assert!(lone.session.is_connected());
+    assert_eq!(lone.session.peer_form(), other);
+    let outputs = lone.greet(C2, |greeting| {
+        greeting.connection = 2;
+        greeting.form = MemoryForm::NATIVE;
+    });
+    assert_eq!(refusal(&outputs), Some(Refusal::Stranger));
+    assert_eq!(lone.session.peer_form(), other);
 }
 
 // docs/wire-sessions.md §21.4, §21.5
@@ -299,7 +321,7 @@ fn greetings_and_refusals_are_what_the_page_says() {
     let bytes = SessionFrame::Greeting(greeting.clone()).to_vec();
     assert_eq!(bytes.len(), 80 + 16);
     assert_eq!(bytes[..4], [1, 1, SESSION_VERSION as u8, 0]);
-    assert_eq!((bytes[76], &bytes[77..80]), (1, &[0, 0, 0][..]));
+    assert_eq!(bytes[76..80], [1, 8, 0, 0]);
     assert_eq!(bytes[80..90], [2, 1, 0, 0, 0, 0, 0, 0, 4, 3]);
     assert_eq!(Greeting::decode(&bytes), Ok(greeting));
     for len in 0..bytes.len() {
@@ -310,14 +332,24 @@ fn greetings_and_refusals_are_what_the_page_says() {
             "{len} bytes"
         );
     }
-    for (at, value) in [(0, 2), (1, 0), (1, 3), (76, 0), (76, 3), (77, 1), (79, 1)] {
+    for (at, value) in [
+        (0, 2),
+        (1, 0),
+        (1, 3),
+        (76, 0),
+        (76, 3),
+        (77, 0),
+        (77, 2),
+        (78, 1),
+        (79, 1),
+    ] {
         let mut bytes = bytes.clone();
         bytes[at] = value;
         assert!(Greeting::decode(&bytes).is_err(), "byte {at}");
     }
     let mut other = bytes.clone();
-    other[2] = 6;
-    let version = SessionError::Version { ours: 5, theirs: 6 };
+    other[2] = 7;
+    let version = SessionError::Version { ours: 6, theirs: 7 };
     assert_eq!(Greeting::decode(&other[..9]), Err(version));
     let doubled = [&bytes[..], &bytes[80..]].concat();
     assert!(Greeting::decode(&doubled).is_err(), "a body is named once");

@@ -37,7 +37,7 @@ impl Lone {
     pub(super) fn greeting(&self) -> Greeting {
         let options = self.session.options();
         Greeting {
-            byte_order: options.byte_order,
+            form: options.form,
             cluster: options.cluster,
             job: options.job,
             from: options.peer,

@@ -1,0 +1,54 @@
+//! The channels that programs name: over which of our networks each reaches a peer.
+//!
+//! A channel of the job's file has drivers of its own, so that its messages wait for no others; one that merely stands for a network
+//! of the channel that everybody is on uses the driver that is there. A virtual channel reaches whom it shares no network with
+//! through the gateways of the channel that everybody is on.
+
+use mizzen_networks::RELAYED;
+use mizzen_proto::boot::Channel;
+
+use super::networks::Attached;
+
+/// A channel that programs name, as this process is on it.
+#[derive(Debug)]
+pub(super) struct Plane {
+    pub(super) name: String,
+    /// The networks that carry it here, in order of preference. Without any, this process is not on it.
+    pub(super) networks: Vec<String>,
+    /// Its own drivers, one for each of them; or none, if it uses those that are there.
+    pub(super) own: Vec<Attached>,
+    is_own: bool,
+    /// Whether it joins several networks, so that gateways lead on.
+    is_joined: bool,
+}
+
+impl Plane {
+    pub(super) fn new(channel: &Channel, own: Vec<Attached>) -> Self {
+        Self {
+            name: channel.name.clone(),
+            networks: channel.networks.clone(),
+            own,
+            is_own: channel.is_own,
+            is_joined: channel.is_joined,
+        }
+    }
+
+    /// What a channel's own driver for a network is called in locators.
+    pub(super) fn own_name(channel: &str, network: &str) -> String {
+        format!("{channel}:{network}")
+    }
+
+    /// What carries it, in order of preference; `all` is what carries the channel that everybody is on.
+    pub(super) fn carriers<'a>(&'a self, all: &'a [Attached]) -> Vec<&'a Attached> {
+        let named = |name: &str| all.iter().find(|attached| attached.name == name);
+        let there = self.networks.iter().filter_map(|name| named(name));
+        let there = there.filter(|_| !self.is_own);
+        let gateways = named(RELAYED).filter(|_| self.is_joined && self.is_on());
+        self.own.iter().chain(there).chain(gateways).collect()
+    }
+
+    /// Whether this process is on it.
+    pub(super) fn is_on(&self) -> bool {
+        !self.networks.is_empty()
+    }
+}
