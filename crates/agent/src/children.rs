@@ -204,7 +204,7 @@ impl Children {
             cluster: self.start.cluster.clone(),
             authority: authority.unwrap_or_default(),
         };
-        self.post(rank, &ToProcess::Boot(boot), vec![]);
+        self.post(rank, &ToProcess::Boot(Box::new(boot)), vec![]);
         for (first, last, incarnation) in fence.runs() {
             let (first, last, incarnation) = (first.0, last.0, incarnation.0);
             let packet = ToProcess::Fenced {

@@ -4,6 +4,7 @@
 
 mod bars;
 mod channels;
+mod convert;
 mod job;
 mod links;
 mod maps;

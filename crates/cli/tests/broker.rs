@@ -193,7 +193,7 @@ impl Me {
         let ToProcess::Boot(boot) = ToProcess::decode(&buf[..received.len]).unwrap() else {
             panic!("the first packet says who we are");
         };
-        Self { agent, boot }
+        Self { agent, boot: *boot }
     }
 
     fn say(&self, packet: &FromProcess) {

@@ -70,7 +70,7 @@ impl KnownChannel {
 /// Where a mailbox is in its owner's table: the low bits of its id. Above them stands the channel that it is on; the high half says
 /// how often the place was used before.
 pub(crate) fn slot_of(mailbox: MailboxId) -> u32 {
-    mailbox.0 as u32 & (1 << SLOT_BITS) - 1
+    mailbox.0 as u32 & ((1 << SLOT_BITS) - 1)
 }
 
 /// The channel that a mailbox is on.

@@ -141,7 +141,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
     let (cluster, authority) = ("local".to_owned(), vec![5; 40]);
     let mut all = Vec::new();
     for packet in [
-        ToProcess::Boot(Boot {
+        ToProcess::Boot(Box::new(Boot {
             job,
             rank,
             size,
@@ -158,7 +158,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             show_paths: true,
             cluster: cluster.clone(),
             authority: authority.clone(),
-        }),
+        })),
         ToProcess::Peer {
             rank,
             incarnation,

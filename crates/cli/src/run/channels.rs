@@ -2,11 +2,19 @@
 
 use anyhow::ensure;
 use mizzen_config::{DEFAULT_CHANNEL, JobFile};
-use mizzen_proto::boot::{self, MAX_CHANNELS, MAX_NETWORKS, MAX_OWN_DRIVERS, MAX_RANGES};
+use mizzen_proto::boot::{self, MAX_CHANNELS, MAX_NETWORKS, MAX_OWN_DRIVERS, MAX_RANGES, Network};
 
+use super::convert::convert;
 use super::job::Job;
-use super::networks::{Named, convert};
 use crate::hosts::Host;
+
+/// The channels that programs may name, as one host is on them.
+#[derive(Clone, Default)]
+pub(crate) struct Named {
+    pub(crate) channels: Vec<boot::Channel>,
+    /// The networks that only they use.
+    pub(crate) others: Vec<Network>,
+}
 
 /// One of them.
 struct Described<'f> {

@@ -1,12 +1,11 @@
 //! The networks of a job: from its file, or the plain one.
 
 use anyhow::{Context, bail, ensure};
-use mizzen_config::{Channel, DEFAULT_CHANNEL, Driver, Interface, JobFile, Security};
-use mizzen_proto::boot::{
-    self, Carrier, MAX_INTERFACES, MAX_NETWORKS, MAX_RANGES, MAX_SPANS, Network, Span,
-};
+use mizzen_config::{Channel, DEFAULT_CHANNEL, JobFile, Security};
+use mizzen_proto::boot::{MAX_NETWORKS, MAX_RANGES, MAX_SPANS, Network, Span};
 
-use super::channels;
+use super::channels::{self, Named};
+use super::convert::convert;
 use super::job::Job;
 use super::options::Run;
 use super::printer::say;
@@ -22,14 +21,6 @@ pub(crate) struct Layout {
     pub(crate) is_gateway: Vec<bool>,
     /// The channels that programs may name, as each host is on them, in the order of the hosts.
     pub(crate) channels: Vec<Named>,
-}
-
-/// The channels that programs may name, as one host is on them.
-#[derive(Clone, Default)]
-pub(crate) struct Named {
-    pub(crate) channels: Vec<boot::Channel>,
-    /// The networks that only they use.
-    pub(crate) others: Vec<Network>,
 }
 
 /// Reads the job's file, if there is one. Says what a user should know about its networks.
@@ -118,32 +109,6 @@ fn of_host(file: &JobFile, host: &Host) -> anyhow::Result<Vec<Network>> {
         networks.len()
     );
     Ok(networks)
-}
-
-pub(super) fn convert(network: &mizzen_config::Network) -> anyhow::Result<Network> {
-    ensure!(
-        network.interfaces.len() <= MAX_INTERFACES,
-        "the network {} names {} interfaces; at most {MAX_INTERFACES} can be used",
-        network.name,
-        network.interfaces.len()
-    );
-    let carrier = match &network.driver {
-        Driver::Tcp { port } => Carrier::Tcp { port: *port },
-        Driver::Ofi { provider } => Carrier::Ofi {
-            provider: provider.clone().unwrap_or_default(),
-        },
-        other => anyhow::bail!("this command does not know the driver {other:?}"),
-    };
-    let interfaces = network.interfaces.iter().map(|interface| match interface {
-        Interface::Name(name) => name.clone(),
-        Interface::Subnet(subnet) => subnet.to_string(),
-    });
-    Ok(Network {
-        name: network.name.clone(),
-        carrier,
-        interfaces: interfaces.collect(),
-        trusted: network.security == Security::Trusted,
-    })
 }
 
 /// A network without encryption is said aloud, each time.

@@ -22,7 +22,7 @@ impl Me {
         let Some(ToProcess::Boot(boot)) = hear(&agent) else {
             panic!("the first packet says who we are");
         };
-        Self { agent, boot }
+        Self { agent, boot: *boot }
     }
 
     /// What the agent says next, epochs apart.

@@ -12,8 +12,8 @@ use mizzen_proto::session::{JobId, MemoryForm};
 
 use super::engine::Engine;
 use super::link::Control;
-use super::networks::{Attached, Networks};
-use super::planes::Plane;
+use super::networks::Networks;
+use super::planes::{Attached, Plane};
 use crate::error::JoinError;
 use crate::rank::{ChannelId, ProcessId};
 

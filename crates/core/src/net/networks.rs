@@ -14,7 +14,7 @@ use mizzen_proto::membership::{AgentId, HostId};
 use super::engine::Engine;
 use super::flushing::Mark;
 use super::link::{Control, NetLink};
-use super::planes::Plane;
+use super::planes::{Attached, Plane};
 use crate::counters::{Counted, Rows};
 use crate::error::{Departure, Gone, ReachError, Untaken};
 use crate::lock::lock;
@@ -31,16 +31,6 @@ pub(crate) struct Networks {
     told: Mutex<BTreeSet<(ChannelId, ProcessId)>>,
     /// Which gateways there are, if any are needed.
     directory: Option<Arc<Directory>>,
-}
-
-/// One of them.
-#[derive(Debug)]
-pub(crate) struct Attached {
-    /// What the job's file calls it.
-    pub(crate) name: String,
-    /// What a user is told of it: its driver, and whether it is sealed.
-    pub(crate) manner: String,
-    pub(crate) engine: Arc<Engine>,
 }
 
 impl Networks {

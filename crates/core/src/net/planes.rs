@@ -4,10 +4,22 @@
 //! of the channel that everybody is on uses the driver that is there. A virtual channel reaches whom it shares no network with
 //! through the gateways of the channel that everybody is on.
 
+use std::sync::Arc;
+
 use mizzen_networks::RELAYED;
 use mizzen_proto::boot::Channel;
 
-use super::networks::Attached;
+use super::engine::Engine;
+
+/// A network that a process is attached to.
+#[derive(Debug)]
+pub(super) struct Attached {
+    /// What the job's file calls it.
+    pub(super) name: String,
+    /// What a user is told of it: its driver, and whether it is sealed.
+    pub(super) manner: String,
+    pub(super) engine: Arc<Engine>,
+}
 
 /// A channel that programs name, as this process is on it.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToProcess {
     /// Who you are. The first packet, and there is one.
-    Boot(Boot),
+    Boot(Box<Boot>),
     /// You are connected to this process of your host: with a descriptor, a packet socket.
     ///
     /// Sent to both sides of an introduction, so it may come unasked. When two ask for each other at the same time one
@@ -195,7 +195,7 @@ impl ToProcess {
     /// See [`DecodeError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         Reader::whole(bytes, MAX_PACKET, |r| match r.u8()? {
-            1 => Ok(Self::Boot(Boot::decode(r)?)),
+            1 => Ok(Self::Boot(Box::new(Boot::decode(r)?))),
             2 => Ok(Self::Peer {
                 rank: r.u32()?,
                 incarnation: r.u32()?,

@@ -138,7 +138,7 @@ fn start() -> impl Strategy<Value = Start> {
 
 fn to_process() -> impl Strategy<Value = ToProcess> {
     prop_oneof![
-        boot().prop_map(ToProcess::Boot),
+        boot().prop_map(|boot| ToProcess::Boot(Box::new(boot))),
         any::<(u32, u32, u32, u64)>().prop_map(|(rank, incarnation, pid, started)| {
             ToProcess::Peer {
                 rank,
@@ -412,7 +412,7 @@ fn a_message_beyond_its_limit_is_not_encoded() {
     );
     let host = "x".repeat(MAX_HOST + 1);
     assert_eq!(
-        ToProcess::Boot(Boot { host, ..a_boot() }).encode(&mut out),
+        ToProcess::Boot(Box::new(Boot { host, ..a_boot() })).encode(&mut out),
         Err(TooLarge)
     );
     let text = "x".repeat(MAX_WAITING + 1);
@@ -451,7 +451,7 @@ fn a_message_beyond_its_limit_is_not_encoded() {
 fn the_largest_packet_fits_the_limit() {
     let mut out = Vec::new();
     let longest = "x".repeat(MAX_HOST);
-    ToProcess::Boot(Boot {
+    ToProcess::Boot(Box::new(Boot {
         host: longest.clone(),
         bind: longest,
         networks: vec![full_network(); MAX_NETWORKS],
@@ -477,7 +477,7 @@ fn the_largest_packet_fits_the_limit() {
         cluster: "x".repeat(MAX_CLUSTER),
         authority: vec![0; MAX_CERTIFICATE],
         ..a_boot()
-    })
+    }))
     .encode(&mut out)
     .unwrap();
     let certificate = vec![0; MAX_CERTIFICATE];
@@ -551,7 +551,7 @@ fn identities_that_contradict_themselves_are_refused() {
     ];
     for boot in wrong_boots {
         let mut bytes = Vec::new();
-        ToProcess::Boot(boot).encode(&mut bytes).unwrap();
+        ToProcess::Boot(Box::new(boot)).encode(&mut bytes).unwrap();
         assert_eq!(ToProcess::decode(&bytes), Err(DecodeError::Value));
     }
     let wrong_starts = [
@@ -696,7 +696,9 @@ fn channels_are_bounded_and_named_as_networks_are() {
         let mut boot = a_boot();
         boot.channels = channels;
         let mut bytes = Vec::new();
-        ToProcess::Boot(boot).encode(&mut bytes).map(|()| bytes)
+        ToProcess::Boot(Box::new(boot))
+            .encode(&mut bytes)
+            .map(|()| bytes)
     };
     let with = |change: fn(&mut Channel)| {
         let mut channel = a_channel();
@@ -757,7 +759,7 @@ fn a_network_needs_a_name_that_a_locator_can_hold() {
         let mut boot = a_boot();
         boot.networks[0].name = name.into();
         let mut bytes = Vec::new();
-        ToProcess::Boot(boot).encode(&mut bytes).unwrap();
+        ToProcess::Boot(Box::new(boot)).encode(&mut bytes).unwrap();
         assert_eq!(ToProcess::decode(&bytes), Err(DecodeError::Value), "{name}");
     }
 }
@@ -766,10 +768,18 @@ fn a_network_needs_a_name_that_a_locator_can_hold() {
 fn networks_are_bounded() {
     let mut boot = a_boot();
     boot.networks = vec![Network::plain(); MAX_NETWORKS + 1];
-    assert!(ToProcess::Boot(boot).encode(&mut Vec::new()).is_err());
+    assert!(
+        ToProcess::Boot(Box::new(boot))
+            .encode(&mut Vec::new())
+            .is_err()
+    );
     let mut boot = a_boot();
     boot.networks[0].interfaces = vec![String::new(); MAX_INTERFACES + 1];
-    assert!(ToProcess::Boot(boot).encode(&mut Vec::new()).is_err());
+    assert!(
+        ToProcess::Boot(Box::new(boot))
+            .encode(&mut Vec::new())
+            .is_err()
+    );
 }
 
 #[test]

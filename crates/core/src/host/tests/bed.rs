@@ -95,7 +95,7 @@ pub(super) fn peer(part: &str, id: ProcessId, size: u32) -> (Peer, Contact) {
     let child = command.spawn().unwrap();
     let contact = contact(child.id());
     contact.tell(
-        &ToProcess::Boot(Boot {
+        &ToProcess::Boot(Box::new(Boot {
             job: 1,
             rank: id.rank.0,
             size,
@@ -112,7 +112,7 @@ pub(super) fn peer(part: &str, id: ProcessId, size: u32) -> (Peer, Contact) {
             show_paths: false,
             cluster: String::new(),
             authority: Vec::new(),
-        }),
+        })),
         &[],
     );
     (Peer(child), contact)

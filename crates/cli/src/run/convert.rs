@@ -1,0 +1,31 @@
+//! A network of the job's file, as agents and processes are told of it.
+
+use anyhow::ensure;
+use mizzen_config::{Driver, Interface, Security};
+use mizzen_proto::boot::{Carrier, MAX_INTERFACES, Network};
+
+pub(super) fn convert(network: &mizzen_config::Network) -> anyhow::Result<Network> {
+    ensure!(
+        network.interfaces.len() <= MAX_INTERFACES,
+        "the network {} names {} interfaces; at most {MAX_INTERFACES} can be used",
+        network.name,
+        network.interfaces.len()
+    );
+    let carrier = match &network.driver {
+        Driver::Tcp { port } => Carrier::Tcp { port: *port },
+        Driver::Ofi { provider } => Carrier::Ofi {
+            provider: provider.clone().unwrap_or_default(),
+        },
+        other => anyhow::bail!("this command does not know the driver {other:?}"),
+    };
+    let interfaces = network.interfaces.iter().map(|interface| match interface {
+        Interface::Name(name) => name.clone(),
+        Interface::Subnet(subnet) => subnet.to_string(),
+    });
+    Ok(Network {
+        name: network.name.clone(),
+        carrier,
+        interfaces: interfaces.collect(),
+        trusted: network.security == Security::Trusted,
+    })
+}
