@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use mizzen_proto::membership::HostId as NodeId;
 use mizzen_proto::relay::{Credit, Slot};
-use mizzen_proto::route::Table;
 use mizzen_proto::time::Time;
 
 use super::packet::{Note, Packet, Speaks};
-use super::plan::{Living, Plan};
+use super::plan::{Known, Living, Plan};
 use crate::ids::{ConnectionId, MachineId};
 use crate::machine::Context;
 
@@ -19,7 +18,7 @@ pub(super) struct End {
     me: NodeId,
     plan: Rc<Plan>,
     living: Living,
-    table: Table,
+    known: Known,
     gateways: BTreeMap<NodeId, Gateway>,
     dialling: BTreeMap<ConnectionId, NodeId>,
     flows: BTreeMap<NodeId, Flow>,
@@ -48,7 +47,7 @@ impl End {
     pub(super) fn new(me: NodeId, plan: &Rc<Plan>, living: &Living) -> Self {
         Self {
             me,
-            table: plan.table(me, &living.borrow()),
+            known: Known::new(plan, me, living),
             flows: plan.targets(me).map(|to| (to, Flow::default())).collect(),
             plan: Rc::clone(plan),
             living: Rc::clone(living),
@@ -63,9 +62,9 @@ impl End {
     }
 
     pub(super) fn tick<M: Speaks>(&mut self, context: &mut Context<'_, M>) {
-        self.table = self.plan.table(self.me, &self.living.borrow());
-        let wanted: Vec<NodeId> = self.plan.links(self.me).collect();
-        for gateway in wanted {
+        self.known.renew(&self.plan, self.me, &self.living);
+        let plan = Rc::clone(&self.plan);
+        for gateway in plan.links(self.me).iter().copied() {
             let is_dialled = self.dialling.values().any(|known| *known == gateway);
             if !self.gateways.contains_key(&gateway) && !is_dialled {
                 self.dialling
@@ -98,7 +97,7 @@ impl End {
             .map(|flow| flow.unacknowledged.len())
             .sum();
         context.note(Note::Waits(waits));
-        let wait = Duration::from_millis(context.rng().u64(2..60));
+        let wait = self.plan.pace(context.rng().u64(2..60));
         context.set_timer(0, context.now() + wait);
     }
 
@@ -109,7 +108,7 @@ impl End {
         context: &mut Context<'_, M>,
     ) {
         let flow = Plan::heading(self.me, to, length).flow.flow;
-        let next = self.table.next(&self.plan.ways, to, flow).map(|hop| hop.to);
+        let next = self.known.next(&self.plan, to, flow);
         let Some(gateway) = next.and_then(|next| self.gateways.get_mut(&next)) else {
             return;
         };
@@ -155,10 +154,8 @@ impl End {
                 } else {
                     context.sometimes("something came twice");
                 }
-                let next = self
-                    .table
-                    .next(&self.plan.ways, origin, u64::from(self.me.0));
-                let gateway = next.and_then(|next| self.gateways.get(&next.to));
+                let next = self.known.next(&self.plan, origin, u64::from(self.me.0));
+                let gateway = next.and_then(|next| self.gateways.get(&next));
                 // Without a way there is no acknowledgement; it comes with what is sent again.
                 if let Some(gateway) = gateway {
                     let acknowledged = Packet::Acknowledged {

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Duration;
 
 use mizzen_proto::membership::HostId as NodeId;
 use mizzen_proto::relay::{Action, Fate, Gateway, Heading, LinkId, Peer, Slot};
-use mizzen_proto::route::{MAX_HOPS, Table};
+use mizzen_proto::route::MAX_HOPS;
 
 use super::packet::{Note, Packet, Speaks};
-use super::plan::{Living, Plan};
+use super::plan::{Known, Living, Plan};
 use crate::ids::{ConnectionId, MachineId};
 use crate::machine::Context;
 
@@ -19,7 +18,7 @@ pub(super) struct GatewayNode {
     plan: Rc<Plan>,
     living: Living,
     gateway: Gateway,
-    table: Table,
+    known: Known,
     /// Connections that were made, and with whom.
     peers: BTreeMap<ConnectionId, NodeId>,
     dialling: BTreeMap<ConnectionId, NodeId>,
@@ -33,7 +32,7 @@ impl GatewayNode {
     pub(super) fn new(me: NodeId, plan: &Rc<Plan>, living: &Living) -> Self {
         Self {
             me,
-            table: plan.table(me, &living.borrow()),
+            known: Known::new(plan, me, living),
             gateway: Gateway::new(plan.pool, plan.shared),
             plan: Rc::clone(plan),
             living: Rc::clone(living),
@@ -53,13 +52,10 @@ impl GatewayNode {
     }
 
     pub(super) fn tick<M: Speaks>(&mut self, context: &mut Context<'_, M>) {
-        self.table = self.plan.table(self.me, &self.living.borrow());
-        let wanted: Vec<NodeId> = self
-            .plan
-            .links(self.me)
-            .filter(|other| *other < self.me)
-            .collect();
-        for peer in wanted {
+        self.known.renew(&self.plan, self.me, &self.living);
+        let plan = Rc::clone(&self.plan);
+        let links = plan.links(self.me).iter().copied();
+        for peer in links.filter(|other| *other < self.me) {
             let mut known = self.peers.values().chain(self.dialling.values());
             if known.all(|known| *known != peer) {
                 self.dialling.insert(context.dial(MachineId(peer.0)), peer);
@@ -73,7 +69,7 @@ impl GatewayNode {
             held,
             reserved,
         });
-        let wait = Duration::from_millis(context.rng().u64(20..120));
+        let wait = self.plan.pace(context.rng().u64(20..120));
         context.set_timer(0, context.now() + wait);
     }
 
@@ -110,9 +106,8 @@ impl GatewayNode {
         context: &mut Context<'_, M>,
     ) {
         self.peers.remove(&connection);
-        let (plan, table) = (&self.plan, &self.table);
-        let way =
-            |heading: &Heading| Some(table.next(&plan.ways, heading.to, heading.flow.flow)?.to);
+        let (plan, known) = (&self.plan, &self.known);
+        let way = |heading: &Heading| known.next(plan, heading.to, heading.flow.flow);
         self.gateway
             .handle_lost(link(connection), context.now(), way);
         self.act(context);
@@ -140,10 +135,8 @@ impl GatewayNode {
                 let slot = Slot(self.next_slot);
                 self.next_slot += 1;
                 self.buffers.insert(slot, (origin, number));
-                let (plan, table) = (&self.plan, &self.table);
-                let way = |heading: &Heading| {
-                    Some(table.next(&plan.ways, heading.to, heading.flow.flow)?.to)
-                };
+                let (plan, known) = (&self.plan, &self.known);
+                let way = |heading: &Heading| known.next(plan, heading.to, heading.flow.flow);
                 match self
                     .gateway
                     .handle_fragment(link(from), heading, lane, slot, now, way)
@@ -169,10 +162,7 @@ impl GatewayNode {
                 hop,
             } => {
                 let hop = hop + 1;
-                let next = self
-                    .table
-                    .next(&self.plan.ways, to, u64::from(by.0))
-                    .map(|hop| hop.to);
+                let next = self.known.next(&self.plan, to, u64::from(by.0));
                 let next = next.and_then(|next| self.peers.iter().find(|(_, peer)| **peer == next));
                 if let (Some((connection, _)), true) = (next, hop <= MAX_HOPS) {
                     context.send(

@@ -1,4 +1,4 @@
-//! Who is where: gateways in a line, a ring or anyhow, with ends on networks of their own.
+//! Who is where: gateways in a line, a ring or anyhow, with ends on networks of their own; or a tree of up to a thousand clusters.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -18,7 +18,26 @@ use crate::terrain::{Terrain, Way};
 use crate::world::{Layout, Seat};
 
 /// Which nodes live, as the membership would tell.
-pub(super) type Living = Rc<RefCell<BTreeSet<NodeId>>>;
+pub(super) type Living = Rc<RefCell<Census>>;
+
+#[derive(Debug, Default)]
+pub(super) struct Census {
+    nodes: BTreeSet<NodeId>,
+    /// Changes whenever somebody comes or goes.
+    pub(super) epoch: u64,
+}
+
+impl Census {
+    pub(super) fn add(&mut self, node: NodeId) {
+        self.nodes.insert(node);
+        self.epoch += 1;
+    }
+
+    pub(super) fn remove(&mut self, node: NodeId) {
+        self.nodes.remove(&node);
+        self.epoch += 1;
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -26,8 +45,11 @@ pub(super) struct Plan {
     nodes: u32,
     pub(super) ways: Ways,
     terrain: Terrain,
-    /// To how many others each end sends, and how much.
-    targets: u32,
+    /// Who sends to whom, by sender.
+    pub(super) pairs: Vec<(NodeId, NodeId)>,
+    /// The gateways that each node has a link with, by its number.
+    links: Vec<Vec<NodeId>>,
+    /// How much each end sends to each of its targets.
     pub(super) messages: u64,
     /// Unacknowledged, to each.
     pub(super) window: usize,
@@ -38,6 +60,18 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
+        match seed {
+            _ if seed % 2000 == 1 => return Self::of_clusters(1000, &mut rng),
+            _ if seed % 200 == 2 => {
+                let clusters = rng.u32(50..=200);
+                return Self::of_clusters(clusters, &mut rng);
+            }
+            _ if seed % 8 == 3 => {
+                let clusters = rng.u32(2..=30);
+                return Self::of_clusters(clusters, &mut rng);
+            }
+            _ => {}
+        }
         let gateways = rng.u32(2..=8);
         let ends = rng.u32(2..=12);
         let between: Vec<Vec<u32>> = match rng.u32(..4) {
@@ -63,9 +97,74 @@ impl Plan {
             let network = groups.len() - 1 - rng.usize(..gateways as usize);
             groups[network].0.push(end);
         }
+        let (targets, messages) = (rng.usize(1..=4), rng.u64(5..80));
+        let groups = groups.into_iter().map(|(nodes, is_far)| Group {
+            nodes,
+            is_far,
+            idle: 0,
+        });
+        Self::of_groups(
+            (gateways, ends),
+            groups.collect(),
+            (targets, messages),
+            &mut rng,
+        )
+    }
+
+    /// Clusters of a hundred processes each, of which some speak; each has one gateway or two, which reach those of the cluster above it in a tree. The longest
+    /// way goes up three times and down three times, through seven gateways.
+    fn of_clusters(clusters: u32, rng: &mut Rng) -> Self {
+        let gateways_of: Vec<u32> = (0..clusters).map(|_| rng.u32(1..=2)).collect();
+        let gateways: u32 = gateways_of.iter().sum();
+        let mut firsts = Vec::new();
+        let mut first = 0;
+        for count in &gateways_of {
+            firsts.push(first);
+            first += count;
+        }
+        let own = |cluster: usize| firsts[cluster]..firsts[cluster] + gateways_of[cluster];
+        let (mut groups, mut depths) = (Vec::new(), vec![0]);
+        for cluster in 1..clusters as usize {
+            let above = loop {
+                let above = rng.usize(..cluster);
+                if depths[above] < DEEPEST {
+                    break above;
+                }
+            };
+            depths.push(depths[above] + 1);
+            groups.push(Group {
+                nodes: own(above).chain(own(cluster)).collect(),
+                is_far: true,
+                idle: 0,
+            });
+        }
+        let mut ends = 0;
+        for cluster in 0..clusters as usize {
+            let speak = rng.u32(1..=2);
+            let speakers = gateways + ends..gateways + ends + speak;
+            ends += speak;
+            groups.push(Group {
+                nodes: own(cluster).chain(speakers).collect(),
+                is_far: false,
+                idle: PROCESSES - speak,
+            });
+        }
+        let messages = rng.u64(2..10);
+        let targets = rng.usize(1..=2);
+        Self::of_groups((gateways, ends), groups, (targets, messages), rng)
+    }
+
+    fn of_groups(
+        (gateways, ends): (u32, u32),
+        groups: Vec<Group>,
+        (targets, messages): (usize, u64),
+        rng: &mut Rng,
+    ) -> Self {
+        let nodes = gateways + ends;
         let (mut parts, mut networks) = (Vec::new(), Vec::new());
-        for (group, is_far) in &groups {
-            let way = match is_far {
+        let mut idle = nodes;
+        for group in &groups {
+            let way = match group.is_far {
                 true => Way::wan(rng.u64(1..20), rng.u32(..5_000)),
                 false => Way::lan(),
             };
@@ -74,22 +173,58 @@ impl Plan {
                 latency: Duration::from_micros(rng.u64(10..200)),
                 rate: 125_000_000,
             };
+            let silent = idle..idle + group.idle;
+            idle = silent.end;
             parts.push(Part {
-                hosts: group.iter().copied().map(NodeId).collect(),
+                hosts: group
+                    .nodes
+                    .iter()
+                    .copied()
+                    .chain(silent)
+                    .map(NodeId)
+                    .collect(),
                 cost,
             });
-            networks.push((way, group.iter().copied().map(HostId).collect()));
+            let here = group.nodes.iter().copied().map(HostId).collect();
+            networks.push((way, here));
         }
-        let nodes = gateways + ends;
+        let ways = Ways::new(parts);
+        let mut links = vec![BTreeSet::new(); nodes as usize];
+        let mut near = vec![BTreeSet::new(); nodes as usize];
+        for group in &groups {
+            for one in &group.nodes {
+                let others = group.nodes.iter().filter(|other| *other != one);
+                for other in others.map(|other| NodeId(*other)) {
+                    near[*one as usize].insert(other);
+                    if other.0 < gateways {
+                        links[*one as usize].insert(other);
+                    }
+                }
+            }
+        }
+        let mut pairs = Vec::new();
+        for end in gateways..nodes {
+            // In a large job the others are anywhere; in a small one the next ones.
+            let begin = if ends > 40 { rng.u32(1..ends) } else { 1 };
+            let steps = (0..ends - 1).map(|step| 1 + (begin - 1 + step) % (ends - 1));
+            let others = steps.map(|step| NodeId(gateways + (end - gateways + step) % ends));
+            let far = others.filter(|to| !near[end as usize].contains(to));
+            pairs.extend(far.take(targets).map(|to| (NodeId(end), to)));
+        }
+        let most = links.iter().map(BTreeSet::len).max().unwrap_or(0) + ends.min(12) as usize;
         Self {
             gateways,
             nodes,
-            ways: Ways::new(parts),
+            ways,
             terrain: Terrain::new(nodes, &networks),
-            targets: rng.u32(1..=4),
-            messages: rng.u64(5..80),
+            pairs,
+            links: links
+                .into_iter()
+                .map(|all| all.into_iter().collect())
+                .collect(),
+            messages,
             window: rng.usize(1..40),
-            pool: u64::from(nodes) * 40 * FRAGMENT,
+            pool: (most as u64 + 1) * 40 * FRAGMENT,
             shared: [0, 1, 2, 16][rng.usize(..4)] * FRAGMENT,
         }
     }
@@ -107,58 +242,45 @@ impl Plan {
                 faults: Faults::all().without(Fault::Slow),
                 terrain: self.terrain.clone(),
                 calm: Duration::from_secs(120),
+                events_max: 2_000_000.max(u64::from(self.nodes) * 10_000),
                 ..Options::default()
             },
         }
+    }
+
+    /// How long a node waits until it looks again, of what it does in a small job: in a large one there are enough who look.
+    pub(super) fn pace(&self, milliseconds: u64) -> Duration {
+        let slower = if self.nodes > 100 { 8 } else { 1 };
+        Duration::from_millis(milliseconds * slower)
     }
 
     pub(super) fn is_gateway(&self, node: NodeId) -> bool {
         node.0 < self.gateways
     }
 
-    /// Who sends to whom.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (NodeId, NodeId)> + '_ {
-        let ends = (self.gateways..self.nodes).map(NodeId);
-        ends.flat_map(|end| self.targets(end).map(move |to| (end, to)))
-    }
-
     /// To whom an end sends.
-    pub(super) fn targets(&self, end: NodeId) -> impl Iterator<Item = NodeId> {
-        let (first, ends) = (self.gateways, self.nodes - self.gateways);
-        let near = |to: NodeId| {
-            self.ways
-                .parts_of(end)
-                .any(|part| self.ways.parts()[part].hosts.contains(to))
-        };
-        let others = (1..ends).map(|step| NodeId(first + (end.0 - first + step) % ends));
-        let far: Vec<NodeId> = others.filter(|to| !near(*to)).collect();
-        far.into_iter().take(self.targets as usize)
+    pub(super) fn targets(&self, end: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let first = self.pairs.partition_point(|(from, _)| *from < end);
+        let own = self.pairs[first..]
+            .iter()
+            .take_while(move |(from, _)| *from == end);
+        own.map(|(_, to)| *to)
     }
 
     /// Gateways that a node has a link with: neighbours of gateways, and those of an end's own network.
-    pub(super) fn links(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        let near = move |other: &NodeId| {
-            *other != node
-                && self
-                    .ways
-                    .parts_of(node)
-                    .any(|part| self.ways.parts()[part].hosts.contains(*other))
-        };
-        (0..self.gateways).map(NodeId).filter(near)
+    pub(super) fn links(&self, node: NodeId) -> &[NodeId] {
+        &self.links[node.0 as usize]
     }
 
     /// What a node knows of the ways, if these live.
-    pub(super) fn table(&self, of: NodeId, living: &BTreeSet<NodeId>) -> Table {
-        Table::new(&self.ways, of, |node| !living.contains(&node))
+    fn table(&self, of: NodeId, living: &Census) -> Table {
+        // Who never speaks and is no gateway is in nobody's way.
+        let is_lost = |node: NodeId| node.0 < self.nodes && !living.nodes.contains(&node);
+        Table::new(&self.ways, of, is_lost)
     }
 
     /// The first step from one end to another.
-    pub(super) fn way(
-        &self,
-        from: NodeId,
-        to: NodeId,
-        living: &BTreeSet<NodeId>,
-    ) -> Option<NodeId> {
+    pub(super) fn way(&self, from: NodeId, to: NodeId, living: &Census) -> Option<NodeId> {
         let hop = self
             .table(from, living)
             .next(&self.ways, to, flow(from, to).flow)?;
@@ -179,6 +301,47 @@ impl Plan {
             hop: 0,
             length,
         }
+    }
+}
+
+/// Nodes on one network.
+struct Group {
+    nodes: Vec<u32>,
+    is_far: bool,
+    /// How many are there besides, and never say anything.
+    idle: u32,
+}
+
+/// How many networks are above the deepest cluster.
+const DEEPEST: u32 = 3;
+/// The processes of a cluster.
+const PROCESSES: u32 = 100;
+
+/// What a node knows of the ways, computed anew when somebody has come or gone.
+#[derive(Debug)]
+pub(super) struct Known {
+    table: Table,
+    epoch: u64,
+}
+
+impl Known {
+    pub(super) fn new(plan: &Plan, of: NodeId, living: &Living) -> Self {
+        let living = living.borrow();
+        Self {
+            table: plan.table(of, &living),
+            epoch: living.epoch,
+        }
+    }
+
+    pub(super) fn renew(&mut self, plan: &Plan, of: NodeId, living: &Living) {
+        if living.borrow().epoch != self.epoch {
+            *self = Self::new(plan, of, living);
+        }
+    }
+
+    /// The next node on the way to another.
+    pub(super) fn next(&self, plan: &Plan, to: NodeId, flow: u64) -> Option<NodeId> {
+        self.table.next(&plan.ways, to, flow).map(|hop| hop.to)
     }
 }
 
