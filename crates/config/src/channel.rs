@@ -12,6 +12,8 @@ pub struct Channel {
     pub network: String,
     /// The hosts that are on it, all of them on its network.
     pub hosts: Hosts,
+    /// Whether the file names it. One that is not stands for its network, and for that only.
+    pub is_declared: bool,
 }
 
 /// A channel that joins others: a host that is on two of them is a gateway between them, without being declared one.

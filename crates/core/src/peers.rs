@@ -118,21 +118,18 @@ impl Peers {
         self.add_unless(path, |_| false);
     }
 
-    /// Adds a path over a network that was made, unless there is one to a later life, or one that stands to the same life: through
+    /// Adds a path over a network on a channel, unless there is a path to a later life, or one that stands to the same life: through
     /// memory, or over another network.
-    pub(crate) fn add_if_better(&self, path: Path) {
+    pub(crate) fn add_net(&self, channel: ChannelId, path: Path) {
         let peer = path.peer();
-        self.add_unless(path, |known| known.peer() == peer && !known.is_ended());
-    }
-
-    /// Adds a path on a channel of the program, unless there is one to a later life.
-    pub(crate) fn add_aside(&self, channel: ChannelId, path: Path) {
-        let peer = path.peer();
+        let stands = |known: &Path| known.peer() == peer && !known.is_ended();
+        if channel == ChannelId::DEFAULT {
+            return self.add_unless(path, stands);
+        }
         let mut aside = self.aside.write().unwrap_or_else(PoisonError::into_inner);
-        let known = aside.entry((peer.rank, channel));
-        let known = known.or_insert_with(|| path.clone());
-        if known.peer().incarnation <= peer.incarnation {
-            *known = path;
+        let is_kept = |known: &Path| known.peer().incarnation > peer.incarnation || stands(known);
+        if !aside.get(&(peer.rank, channel)).is_some_and(is_kept) {
+            aside.insert((peer.rank, channel), path);
         }
     }
 
@@ -164,27 +161,18 @@ impl Peers {
     /// How the latest known life of a rank went, if it is gone and no later one is linked.
     pub(crate) fn last_gone(&self, rank: Rank) -> Option<Gone> {
         let gone = self.lock_gone().get(&rank).copied()?;
-        let alive = self
-            .known(rank)
-            .is_some_and(|path| path.peer().incarnation > gone.process().incarnation);
-        (!alive).then_some(gone)
+        let is_later = |path: &Path| path.peer().incarnation > gone.process().incarnation;
+        let aside = self.aside.read().unwrap_or_else(PoisonError::into_inner);
+        let first = (rank, ChannelId::DEFAULT);
+        let mut aside = aside.range(first..).take_while(|((of, _), _)| *of == rank);
+        let is_alive = self.known(rank).as_ref().is_some_and(is_later)
+            || aside.any(|(_, path)| is_later(path));
+        (!is_alive).then_some(gone)
     }
 
     /// How the latest life of a rank that is over went, whether or not there is another one.
     pub(crate) fn latest_gone(&self, rank: Rank) -> Option<Gone> {
         self.lock_gone().get(&rank).copied()
-    }
-
-    /// The life of a rank whose messages a network may still bring, even if somebody else has told of its end.
-    pub(crate) fn on_network(&self, rank: Rank) -> Option<ProcessId> {
-        let is_live = |path: &Path| matches!(path, Path::Net(_)) && !path.is_ended();
-        let known = self.known(rank).filter(is_live);
-        let known = known.map(|path| path.peer());
-        let aside = self.aside.read().unwrap_or_else(PoisonError::into_inner);
-        let first = (rank, ChannelId::DEFAULT);
-        let aside = aside.range(first..).take_while(|((of, _), _)| *of == rank);
-        let aside = aside.filter(|(_, path)| is_live(path));
-        aside.map(|(_, path)| path.peer()).chain(known).max()
     }
 
     /// Whether no life of a rank is known to be there, or to come.
@@ -204,9 +192,9 @@ impl Peers {
     /// Whether every path to another process has ended.
     pub(crate) fn is_linked_to_nobody_but(&self, me: ProcessId) -> bool {
         let paths = self.paths.read().unwrap_or_else(PoisonError::into_inner);
-        let aside = self.aside.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all = paths.values().chain(aside.values());
-        all.all(|path| path.peer() == me || path.is_ended())
+        paths
+            .values()
+            .all(|path| path.peer() == me || path.is_ended())
     }
 
     pub(crate) fn note_joined(&self, life: ProcessId) {

@@ -255,6 +255,11 @@ impl Process {
         ))
     }
 
+    /// The life of a rank whose messages a network may still bring, even if somebody else has told of its end.
+    pub(crate) fn on_network(&self, rank: Rank) -> Option<ProcessId> {
+        self.networks.get()?.linked(rank)
+    }
+
     /// Binds `name` to one of our mailboxes.
     pub(crate) fn bind(&self, name: &str, address: Address) -> Result<(), BindError> {
         let bound = self.names.bind(self, name, address);
@@ -511,7 +516,11 @@ impl Process {
         // A link is taken away when all that came over it has been delivered.
         let delivered = self.neighbours.others_are_gone(self)
             && self.links.all().1.iter().all(|link| link.peer == self.id)
-            && self.peers.is_linked_to_nobody_but(self.id);
+            && self.peers.is_linked_to_nobody_but(self.id)
+            && self
+                .networks
+                .get()
+                .is_none_or(|networks| !networks.has_links());
         delivered.then(|| {
             let left = |rank| Gone::new(ProcessId::new(rank, Incarnation(0)), Departure::Left);
             let how = |rank| self.peers.last_gone(rank).unwrap_or_else(|| left(rank));
@@ -758,18 +767,22 @@ impl Control for Process {
         self.neighbours.ask_about(peer.rank);
     }
 
-    fn connected(&self, channel: ChannelId, link: Arc<NetLink>) {
-        debug!(parent: &self.span, peer = %link.peer, channel = channel.0, "link over a network made");
-        match channel {
-            ChannelId::DEFAULT => self.peers.add_if_better(Path::Net(link)),
-            channel => self.peers.add_aside(channel, Path::Net(link)),
+    fn connected(&self, channel: Option<ChannelId>, link: Arc<NetLink>) {
+        debug!(parent: &self.span, peer = %link.peer, ?channel, "link over a network made");
+        if let Some(channel) = channel {
+            self.peers.add_net(channel, Path::Net(link));
         }
     }
 
     fn link_ended(&self, gone: Gone, posted_to: Vec<MailboxId>) {
         debug!(parent: &self.span, %gone, "link over a network ended");
         self.tell_senders_gone(gone, posted_to);
-        self.peer_gone(gone);
+        // One that leaves says so on each of its channels, and is gone when all of them are over.
+        let networks = self.networks.get();
+        let has_other = || networks.is_some_and(|networks| networks.has_link(gone.process()));
+        if gone.is_failure() || !has_other() {
+            self.peer_gone(gone);
+        }
     }
 }
 

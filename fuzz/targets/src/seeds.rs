@@ -134,7 +134,6 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             name: "bulk".into(),
             ranks: vec![(0, 2)],
             networks: vec!["site".into()],
-            is_own: true,
             is_joined: false,
         }]
     };

@@ -1,5 +1,8 @@
 //! Every member of a channel sends every other one messages of several lengths, each checked: `channels MESSAGES [CHANNEL …]`, on the channels that are named, or
-//! on all that a process is on. The program is the same whatever networks there are.
+//! on all that a process is on. At last every other member sends some more and leaves at once: those must come, too. The program is the same whatever networks
+//! there are.
+
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use mizzen::{Channel, Deck, Mailbox, Rank};
@@ -20,13 +23,52 @@ fn main() -> Result<()> {
         came += exchange(&deck, &channel, messages).with_context(|| format!("on {name}"))?;
     }
     let (rank, host) = (deck.rank(), deck.host());
+    let mut inboxes = Vec::new();
+    for name in &own {
+        let channel = deck.channel(name)?;
+        let inbox = channel.mailbox()?;
+        deck.bind(&format!("last words on {name} to {rank}"), &inbox)?;
+        inboxes.push((channel, inbox));
+    }
+    for (channel, inbox) in &inboxes {
+        came += last_words(&deck, channel, inbox)?;
+    }
     println!(
         "rank {rank} on {host}: {came} messages came whole and in order on {}",
         own.join(", ")
     );
-    deck.finish()?;
     Ok(())
 }
+
+/// Every other member sends the next one something, as its last words; that one takes its time.
+fn last_words(deck: &Deck, channel: &Channel, inbox: &Mailbox) -> Result<u64> {
+    let members: Vec<Rank> = channel.members().collect();
+    let place = members.iter().position(|member| *member == deck.rank());
+    let place = place.context("a member")?;
+    let (name, me) = (channel.name(), deck.rank());
+    if place % 2 == 0 {
+        if let Some(next) = members.get(place + 1) {
+            let address = deck.fetch(&format!("last words on {name} to {next}"))?;
+            for number in 0..LAST {
+                address.send(&contents(me, 4 * number + 1)[..])?;
+            }
+        }
+        return Ok(0);
+    }
+    let before = members[place - 1];
+    for number in 0..LAST {
+        std::thread::sleep(Duration::from_millis(1));
+        let came = inbox.retrieve_from(before)?.unpack_vec::<u8>()?;
+        ensure!(
+            came == contents(before, 4 * number + 1),
+            "of the last words of rank {before} on {name}, number {number} is lost, out of order or torn"
+        );
+    }
+    Ok(LAST)
+}
+
+/// How many last words there are: more than is under way at a time.
+const LAST: u64 = 400;
 
 /// How many messages came to this member.
 fn exchange(deck: &Deck, channel: &Channel, messages: u64) -> Result<u64> {

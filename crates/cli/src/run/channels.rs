@@ -16,52 +16,50 @@ pub(crate) struct Named {
     pub(crate) others: Vec<Network>,
 }
 
-/// One of them.
-struct Described<'f> {
-    name: &'f str,
-    /// Whether it joins others.
-    is_joined: bool,
-    /// Whether the file names it. One that merely stands for a network has no connections of its own.
-    is_declared: bool,
-}
-
 /// What each host is told of them, in the order of the hosts. All are told of all, in one order.
 pub(super) fn named(file: &JobFile, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<Named>> {
-    let described = described(file);
+    let all = described(file, hosts, job)?;
+    hosts.iter().map(|host| of_host(file, &all, host)).collect()
+}
+
+/// The channels that the file declares, without what differs from host to host.
+fn described(file: &JobFile, hosts: &[Host], job: &Job) -> anyhow::Result<Vec<boot::Channel>> {
+    let plain = file.channels().iter().filter(|channel| channel.is_declared);
+    let plain = plain.map(|channel| (&channel.name, false));
+    let joined = file.virtual_channels().iter();
+    let joined = joined.map(|channel| (&channel.name, true));
+    let all = plain
+        .chain(joined)
+        .filter(|(name, _)| *name != DEFAULT_CHANNEL);
+    let all = all.map(|(name, is_joined)| boot::Channel {
+        name: name.clone(),
+        ranks: members(file, name, hosts, job),
+        networks: Vec::new(),
+        is_joined,
+    });
+    let all: Vec<boot::Channel> = all.collect();
     ensure!(
-        described.len() <= MAX_CHANNELS,
-        "the job's file has {} channels; at most {MAX_CHANNELS} can be used",
-        described.len()
+        all.len() <= MAX_CHANNELS,
+        "the job's file has {} channels besides {DEFAULT_CHANNEL}; at most {MAX_CHANNELS} can be used",
+        all.len()
     );
-    let ranks: Vec<Vec<(u32, u32)>> = described
-        .iter()
-        .map(|channel| members(file, channel.name, hosts, job))
-        .collect();
-    let ranges: usize = ranks.iter().map(Vec::len).sum();
+    let ranges: usize = all.iter().map(|channel| channel.ranks.len()).sum();
     ensure!(
         ranges <= MAX_RANGES,
         "the channels of the job's file have their ranks in {ranges} stretches; at most {MAX_RANGES} can be used: name the hosts of each \
          cluster one after the other in --hosts"
     );
-    // The same for all hosts, or they would not find each other: connections can be shared where there are some everywhere.
-    let is_there = |channel: &Described<'_>, host: &Host| {
-        let of_default = networks_of(file, DEFAULT_CHANNEL, host);
-        let networks = networks_of(file, channel.name, host);
-        networks.iter().all(|name| of_default.contains(name))
-    };
-    let is_own = |channel: &Described<'_>| {
-        channel.is_declared || !hosts.iter().all(|host| is_there(channel, host))
-    };
-    let all = described.into_iter().zip(ranks);
-    let all = all.map(|(channel, ranks)| boot::Channel {
-        name: channel.name.to_owned(),
-        ranks,
-        networks: Vec::new(),
-        is_own: is_own(&channel),
-        is_joined: channel.is_joined,
-    });
-    let all: Vec<boot::Channel> = all.collect();
-    hosts.iter().map(|host| of_host(file, &all, host)).collect()
+    let names: Vec<&str> = hosts.iter().map(|host| &host.name[..]).collect();
+    let has_gateways = !file.gateways(DEFAULT_CHANNEL, &names).is_empty();
+    for channel in all.iter().filter(|_| !has_gateways) {
+        ensure!(
+            file.gateways(&channel.name, &names).is_empty(),
+            "the virtual channel {} needs gateways between its networks, and it has those of the channel {DEFAULT_CHANNEL}, which needs none \
+             here: let {DEFAULT_CHANNEL} join the same channels, or put its hosts on one network",
+            channel.name
+        );
+    }
+    Ok(all)
 }
 
 /// The networks over which a channel goes on a host, in order of preference.
@@ -71,39 +69,9 @@ fn networks_of(file: &JobFile, channel: &str, host: &Host) -> Vec<String> {
     on.map(|part| part.network.clone()).collect()
 }
 
-fn described(file: &JobFile) -> Vec<Described<'_>> {
-    let plain = file.channels().iter().map(|channel| Described {
-        name: &channel.name,
-        is_joined: false,
-        // The file has no channel over a network that is called like it: it stands for the network.
-        is_declared: channel.name != channel.network,
-    });
-    let joined = file.virtual_channels().iter().map(|channel| Described {
-        name: &channel.name,
-        is_joined: true,
-        is_declared: !is_default(file, &channel.name),
-    });
-    let all = plain.chain(joined);
-    all.filter(|channel| channel.name != DEFAULT_CHANNEL)
-        .collect()
-}
-
-/// Whether a channel has the same parts as the one that everybody is on.
-fn is_default(file: &JobFile, name: &str) -> bool {
-    let parts = |of| {
-        file.parts(of)
-            .map(|part| part.name.clone())
-            .collect::<Vec<_>>()
-    };
-    parts(name) == parts(DEFAULT_CHANNEL)
-}
-
 /// The ranks on a channel, in stretches.
 fn members(file: &JobFile, channel: &str, hosts: &[Host], job: &Job) -> Vec<(u32, u32)> {
-    let is_on = |host: &Host| {
-        file.parts(channel)
-            .any(|part| part.hosts.contains(&host.name))
-    };
+    let is_on = |host: &Host| !networks_of(file, channel, host).is_empty();
     let on = (0..hosts.len()).filter(|index| is_on(&hosts[*index]));
     let mut ranks: Vec<u32> = on.flat_map(|index| job.ranks_of(index)).collect();
     ranks.sort_unstable();
@@ -124,17 +92,15 @@ fn of_host(file: &JobFile, all: &[boot::Channel], host: &Host) -> anyhow::Result
         ..channel.clone()
     });
     let channels: Vec<boot::Channel> = channels.collect();
-    let own = channels.iter().filter(|channel| channel.is_own);
-    let drivers: usize = own.clone().map(|channel| channel.networks.len()).sum();
+    let drivers: usize = channels.iter().map(|channel| channel.networks.len()).sum();
     ensure!(
         drivers <= MAX_OWN_DRIVERS,
         "the host {} is on channels over {drivers} networks in all, each with connections of its own; at most {MAX_OWN_DRIVERS} can be used",
         host.name
     );
     let is_other = |network: &&mizzen_config::Network| {
-        let is_used = own
-            .clone()
-            .any(|channel| channel.networks.contains(&network.name));
+        let mut users = channels.iter();
+        let is_used = users.any(|channel| channel.networks.contains(&network.name));
         is_used && !of_default.contains(&network.name)
     };
     let others = file.networks().iter().filter(is_other).map(convert);

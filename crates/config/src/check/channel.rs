@@ -45,6 +45,7 @@ impl Source<'_> {
                     name: network.name.clone(),
                     network: network.name.clone(),
                     hosts: network.hosts.clone(),
+                    is_declared: false,
                 });
             }
         }
@@ -82,6 +83,7 @@ impl Source<'_> {
             name,
             network: network.name.clone(),
             hosts,
+            is_declared: true,
         })
     }
 

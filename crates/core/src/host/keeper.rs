@@ -291,11 +291,11 @@ impl Keeper {
         let networks = networks.ok_or_else(|| Unmet::Final(no_network()))?;
         match networks.connect(channel, peer, locator, deadline, |way| self.tell_path(way)) {
             Ok(link) => {
+                // Another thread may have made another meanwhile: all use the same, or their messages would have no order.
                 let path = Path::Net(link);
-                if channel != ChannelId::DEFAULT {
-                    process.peers.add_aside(channel, path.clone());
-                }
-                Ok(path)
+                process.peers.add_net(channel, path.clone());
+                let known = process.peers.usable(channel, peer.rank, peer.incarnation);
+                Ok(known.unwrap_or(path))
             }
             // It may have left while we dialled.
             Err(error) => Err(match gone() {

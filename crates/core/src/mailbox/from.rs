@@ -262,7 +262,7 @@ impl<'a> OfRank<'a> {
         let wanted = Wanted {
             rank: search.wanted.rank,
             failed: process.mailboxes.failed(),
-            on_network: process.peers.on_network(search.wanted.rank),
+            on_network: process.on_network(search.wanted.rank),
         };
         if wanted != search.wanted {
             search.wanted = wanted;

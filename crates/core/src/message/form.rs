@@ -56,6 +56,13 @@ pub(crate) fn put_right<T: ?Sized>(flags: Flags, bytes: &mut [u8]) {
     }
 }
 
+/// How the name of a number ends whose order is part of its type, and is not ours.
+const OTHER_ORDER: &str = if cfg!(target_endian = "big") {
+    "<zerocopy::byteorder::LittleEndian>"
+} else {
+    "<zerocopy::byteorder::BigEndian>"
+};
+
 /// What plain data consists of.
 struct Element {
     /// Its bytes.
@@ -73,11 +80,13 @@ fn element(name: &str) -> Option<Element> {
         "u64" | "i64" | "f64" => 8,
         "u128" | "i128" => 16,
         "usize" | "isize" => size_of::<usize>(),
-        // Their order is part of their type, and they lie anywhere.
-        other if other.starts_with("zerocopy::byteorder::") => 1,
+        // Their order is part of their type, if it is not ours: ours may stand for "as it lies in memory", which was another there.
+        other if other.starts_with("zerocopy::byteorder::") && other.ends_with(OTHER_ORDER) => 1,
         _ => return None,
     };
-    let is_word = name.contains("usize") || name.contains("isize");
+    let is_word = ["usize", "isize", "Usize<", "Isize<"]
+        .iter()
+        .any(|word| name.contains(word));
     Some(Element { width, is_word })
 }
 
@@ -112,6 +121,11 @@ mod tests {
         number: u32,
     }
 
+    #[cfg(target_endian = "little")]
+    use zerocopy::big_endian::U32 as Other;
+    #[cfg(target_endian = "big")]
+    use zerocopy::little_endian::U32 as Other;
+
     fn put<T: Plain + ?Sized>(bytes: &[u8]) -> Option<Vec<u8>> {
         let mut bytes = bytes.to_vec();
         check::<T>(Flags::SWAPPED).ok()?;
@@ -136,8 +150,9 @@ mod tests {
         assert_eq!(put::<[Wrapping<u32>; 2]>(&eight), by(4));
         assert_eq!(put::<Option<NonZeroU32>>(&eight), by(4));
         assert_eq!(put::<[Unalign<[u16; 2]>; 2]>(&eight), by(2));
-        assert_eq!(put::<zerocopy::little_endian::U32>(&eight), by(1));
-        assert_eq!(put::<[zerocopy::big_endian::F64; 1]>(&eight), by(1));
+        assert_eq!(put::<Other>(&eight), by(1));
+        assert_eq!(put::<[Other; 2]>(&eight), by(1));
+        assert_eq!(put::<zerocopy::native_endian::U32>(&eight), None);
         assert_eq!(put::<Own>(&eight), None);
         assert_eq!(put::<[Own; 2]>(&eight), None);
         assert_eq!(
@@ -156,6 +171,7 @@ mod tests {
             check::<usize>(flags),
             check::<[isize; 3]>(flags),
             check::<Wrapping<usize>>(flags),
+            check::<[zerocopy::byteorder::Usize<zerocopy::byteorder::BigEndian>]>(flags),
             check::<Own>(flags),
         ] {
             assert!(matches!(refused, Err(UnpackError::Unlike { .. })));

@@ -51,7 +51,8 @@ pub(crate) fn attach(
     let mut all = Vec::new();
     for network in place.networks {
         let opened = open_network(credentials, network, place.address)?;
-        all.push(start(ChannelId::DEFAULT, network.name.clone(), opened)?);
+        let channel = Some(ChannelId::DEFAULT);
+        all.push(start(channel, network.name.clone(), opened)?);
     }
     let mut directory = None;
     if !place.spans.is_empty() {
@@ -61,15 +62,22 @@ pub(crate) fn attach(
             driver: relayed(me, credentials, place, &known)?,
             manner: "gateways".to_owned(),
         };
-        all.push(start(ChannelId::DEFAULT, RELAYED.to_owned(), opened)?);
+        // A virtual channel may use what is made there, too: that is no path of the other channel then.
+        let is_shared = place.channels.iter().any(|channel| channel.is_joined);
+        let channel = (!is_shared).then_some(ChannelId::DEFAULT);
+        all.push(start(channel, RELAYED.to_owned(), opened)?);
         directory = Some(known);
     }
     let mut planes = Vec::new();
     for (id, channel) in (1..).map(ChannelId).zip(place.channels) {
         let mut own = Vec::new();
-        for name in channel.networks.iter().filter(|_| channel.is_own) {
+        for name in &channel.networks {
             let opened = open_network(credentials, &place.named(name)?, place.address)?;
-            own.push(start(id, Plane::own_name(&channel.name, name), opened)?);
+            own.push(start(
+                Some(id),
+                Plane::own_name(&channel.name, name),
+                opened,
+            )?);
         }
         planes.push(Plane::new(channel, own));
     }

@@ -22,7 +22,7 @@ use super::session::NetSession;
 use super::timers::{Timers, is_due, nap, now};
 use crate::error::{Departure, Gone, ReachError, Untaken};
 use crate::lock::lock;
-use crate::rank::{ChannelId, MailboxId, ProcessId};
+use crate::rank::{ChannelId, Incarnation, MailboxId, ProcessId, Rank};
 use crate::threads::Ours;
 
 /// This process's attachment to a network, and its links to the peers there.
@@ -33,8 +33,8 @@ pub(crate) struct Engine {
     pub(super) job: JobId,
     /// How numbers lie in our memory.
     pub(super) form: MemoryForm,
-    /// Which channel its links are for.
-    pub(super) channel: ChannelId,
+    /// Which channel its links are for; none, if several may use them.
+    pub(super) channel: Option<ChannelId>,
     locator: String,
     frame_max: usize,
     limits: Limits,
@@ -126,7 +126,7 @@ impl Engine {
         process: Weak<dyn Control>,
         me: ProcessId,
         job: JobId,
-        (form, channel): (MemoryForm, ChannelId),
+        (form, channel): (MemoryForm, Option<ChannelId>),
         driver: Box<dyn Driver>,
     ) -> io::Result<Arc<Self>> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -364,6 +364,23 @@ impl Engine {
             .unwrap_or_else(PoisonError::into_inner)
             .get(&peer)
             .cloned()
+    }
+
+    /// The latest life of a rank with which there is a link that has not ended.
+    pub(super) fn linked(&self, rank: Rank) -> Option<ProcessId> {
+        let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
+        let lives =
+            ProcessId::new(rank, Incarnation(0))..=ProcessId::new(rank, Incarnation(u32::MAX));
+        let mut lives = links.range(lives).rev();
+        lives
+            .find(|(_, link)| !link.is_ended())
+            .map(|(peer, _)| *peer)
+    }
+
+    /// Whether there is a link.
+    pub(super) fn has_links(&self) -> bool {
+        let links = self.links.read().unwrap_or_else(PoisonError::into_inner);
+        !links.is_empty()
     }
 
     pub(super) fn options(&self, peer: ProcessId) -> LinkOptions {

@@ -90,10 +90,10 @@ pub(crate) trait Control: WithLinks {
     /// A peer cannot be reached: asks whether it has left.
     fn ask_about(&self, peer: ProcessId);
 
-    /// There is a link, on a channel.
-    fn connected(&self, channel: ChannelId, link: Arc<NetLink>);
+    /// There is a link, on a channel, or on any.
+    fn connected(&self, channel: Option<ChannelId>, link: Arc<NetLink>);
 
-    /// A link is over, and with it the process at its other end, which had posted to these mailboxes.
+    /// A link is over, and, if it has no other, with it the process at its other end, which had posted to these mailboxes.
     fn link_ended(&self, gone: Gone, posted_to: Vec<MailboxId>);
 }
 

@@ -100,12 +100,17 @@ impl Networks {
         tell: impl Fn(String),
     ) -> Result<Arc<NetLink>, ReachError> {
         let carriers = self.carriers(channel);
-        let linked = |attached: &&Attached| attached.engine.link(peer);
-        if let Some(link) = carriers.iter().find_map(linked) {
-            return Ok(link);
+        let linked = |attached: &Attached| attached.engine.link(peer);
+        if channel == ChannelId::DEFAULT {
+            if let Some(link) = carriers.iter().find_map(|attached| linked(attached)) {
+                return Ok(link);
+            }
         }
         let mut refused = None;
-        for attached in &carriers {
+        for attached in carriers {
+            if let Some(link) = linked(attached) {
+                return Ok(link);
+            }
             let Some(at) = place_on(locator, &attached.name) else {
                 continue;
             };
@@ -181,6 +186,23 @@ impl Networks {
             "reaches rank {} over {name} ({manner}; {which}){way}",
             peer.rank
         )
+    }
+
+    /// Whether there is a link with this life of a process.
+    pub(crate) fn has_link(&self, peer: ProcessId) -> bool {
+        self.engines().any(|engine| engine.link(peer).is_some())
+    }
+
+    /// Whether there is a link with anybody.
+    pub(crate) fn has_links(&self) -> bool {
+        self.engines().any(|engine| engine.has_links())
+    }
+
+    /// The latest life of a rank with which there is a link.
+    pub(crate) fn linked(&self, rank: Rank) -> Option<ProcessId> {
+        self.engines()
+            .filter_map(|engine| engine.linked(rank))
+            .max()
     }
 
     /// Moves what can be moved, unless other threads are doing it.

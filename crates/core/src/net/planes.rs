@@ -1,7 +1,6 @@
-//! The channels that programs name: over which of our networks each reaches a peer.
+//! What a process is attached to, and the channels that programs name: over which of its networks each reaches a peer.
 //!
-//! A channel of the job's file has drivers of its own, so that its messages wait for no others; one that merely stands for a network
-//! of the channel that everybody is on uses the driver that is there. A virtual channel reaches whom it shares no network with
+//! A channel has drivers of its own, so that its messages wait for no others. A virtual channel reaches whom it shares no network with
 //! through the gateways of the channel that everybody is on.
 
 use std::sync::Arc;
@@ -25,11 +24,8 @@ pub(super) struct Attached {
 #[derive(Debug)]
 pub(super) struct Plane {
     pub(super) name: String,
-    /// The networks that carry it here, in order of preference. Without any, this process is not on it.
-    pub(super) networks: Vec<String>,
-    /// Its own drivers, one for each of them; or none, if it uses those that are there.
+    /// What carries it here, in order of preference. Without any, this process is not on it.
     pub(super) own: Vec<Attached>,
-    is_own: bool,
     /// Whether it joins several networks, so that gateways lead on.
     is_joined: bool,
 }
@@ -38,9 +34,7 @@ impl Plane {
     pub(super) fn new(channel: &Channel, own: Vec<Attached>) -> Self {
         Self {
             name: channel.name.clone(),
-            networks: channel.networks.clone(),
             own,
-            is_own: channel.is_own,
             is_joined: channel.is_joined,
         }
     }
@@ -52,15 +46,13 @@ impl Plane {
 
     /// What carries it, in order of preference; `all` is what carries the channel that everybody is on.
     pub(super) fn carriers<'a>(&'a self, all: &'a [Attached]) -> Vec<&'a Attached> {
-        let named = |name: &str| all.iter().find(|attached| attached.name == name);
-        let there = self.networks.iter().filter_map(|name| named(name));
-        let there = there.filter(|_| !self.is_own);
-        let gateways = named(RELAYED).filter(|_| self.is_joined && self.is_on());
-        self.own.iter().chain(there).chain(gateways).collect()
+        let mut relayed = all.iter().filter(|attached| attached.name == RELAYED);
+        let gateways = relayed.next().filter(|_| self.is_joined && self.is_on());
+        self.own.iter().chain(gateways).collect()
     }
 
     /// Whether this process is on it.
     pub(super) fn is_on(&self) -> bool {
-        !self.networks.is_empty()
+        !self.own.is_empty()
     }
 }

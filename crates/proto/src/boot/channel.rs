@@ -12,10 +12,9 @@ pub struct Channel {
     pub name: String,
     /// The ranks on it: ranges, the end not among them.
     pub ranks: Vec<(u32, u32)>,
-    /// The networks of this host that carry it, by name, in order of preference. Empty, if this host is not on it.
+    /// The networks of this host that carry it, by name, in order of preference; each has a driver for it alone. Empty, if this host is
+    /// not on it.
     pub networks: Vec<String>,
-    /// Whether it has connections of its own. One that stands for a network of the channel that everybody is on has not.
-    pub is_own: bool,
     /// Whether it joins several networks, so that gateways lead from one to the other.
     pub is_joined: bool,
 }
@@ -37,7 +36,6 @@ impl Channel {
             for network in &channel.networks {
                 w.text(network, MAX_WORD)?;
             }
-            w.u8(u8::from(channel.is_own));
             w.u8(u8::from(channel.is_joined));
         }
         Ok(())
@@ -49,7 +47,6 @@ impl Channel {
                 name: r.text(MAX_WORD)?,
                 ranks: r.list(|r| Ok((r.u32()?, r.u32()?)))?,
                 networks: r.list(|r| r.text(MAX_WORD))?,
-                is_own: flag(r)?,
                 is_joined: flag(r)?,
             })
         })?;
@@ -66,16 +63,11 @@ impl Channel {
 
 fn is_few(channels: &[Channel]) -> bool {
     let ranges: usize = channels.iter().map(|channel| channel.ranks.len()).sum();
-    let own = channels.iter().filter(|channel| channel.is_own);
-    let drivers: usize = own.map(|channel| channel.networks.len()).sum();
-    let networks: usize = channels.iter().map(|channel| channel.networks.len()).sum();
-    channels.len() <= MAX_CHANNELS
-        && ranges <= MAX_RANGES
-        && drivers <= MAX_OWN_DRIVERS
-        && networks <= MAX_CHANNELS
+    let drivers: usize = channels.iter().map(|channel| channel.networks.len()).sum();
+    channels.len() <= MAX_CHANNELS && ranges <= MAX_RANGES && drivers <= MAX_OWN_DRIVERS
 }
 
-/// The most channels that a job has besides the one that everybody is on, and the most networks that carry them on one host.
+/// The most channels that a job has besides the one that everybody is on.
 pub const MAX_CHANNELS: usize = 64;
-/// The most drivers of a process for channels with connections of their own: each is a port, a thread, and a part of its locator.
+/// The most drivers of a process for those: each is a port, a thread, and a part of its locator.
 pub const MAX_OWN_DRIVERS: usize = 16;

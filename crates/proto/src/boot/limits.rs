@@ -10,7 +10,7 @@ pub const MAX_FRAME: usize = 8 << 20;
 pub const MAX_HOST: usize = 255;
 
 /// The longest locator: addresses and ports of all networks of a process, and of its channels.
-pub const MAX_LOCATOR: usize = 4096;
+pub const MAX_LOCATOR: usize = 16 * 1024;
 
 /// The longest name of a cluster: a DNS label (RFC 1035).
 pub const MAX_CLUSTER: usize = 63;

@@ -467,8 +467,7 @@ fn the_largest_packet_fits_the_limit() {
             Channel {
                 name: "x".repeat(64),
                 ranks: vec![(0, 1); MAX_RANGES / MAX_CHANNELS],
-                networks: vec!["x".repeat(64)],
-                is_own: false,
+                networks: vec![],
                 is_joined: true,
             };
             MAX_CHANNELS
@@ -685,7 +684,6 @@ fn a_channel() -> Channel {
         name: "bulk".into(),
         ranks: vec![(0, 2), (5, 6)],
         networks: vec!["fast-1".into(), "site".into()],
-        is_own: true,
         is_joined: true,
     }
 }
@@ -705,20 +703,16 @@ fn channels_are_bounded_and_named_as_networks_are() {
         change(&mut channel);
         vec![channel]
     };
-    let long = |channel: &mut Channel| {
-        channel.is_own = false;
-        channel.networks = vec!["a".into(); MAX_CHANNELS + 1];
-    };
+    let long = |channel: &mut Channel| channel.networks = vec!["a".into(); MAX_OWN_DRIVERS + 1];
     assert!(encoded(with(long)).is_err());
     assert!(encoded(with(|channel| channel.ranks = vec![(0, 1); MAX_RANGES + 1])).is_err());
     assert!(encoded(vec![a_channel(); MAX_OWN_DRIVERS / 2 + 1]).is_err());
-    let shared = Channel {
-        is_own: false,
-        networks: vec!["site".into()],
+    let elsewhere = Channel {
+        networks: vec![],
         ..a_channel()
     };
-    assert!(encoded(vec![shared.clone(); MAX_CHANNELS]).is_ok());
-    assert!(encoded(vec![shared; MAX_CHANNELS + 1]).is_err());
+    assert!(encoded(vec![elsewhere.clone(); MAX_CHANNELS]).is_ok());
+    assert!(encoded(vec![elsewhere; MAX_CHANNELS + 1]).is_err());
     let refused: [fn(&mut Channel); 4] = [
         |channel| channel.name = "a=b".into(),
         |channel| channel.networks = vec!["".into()],

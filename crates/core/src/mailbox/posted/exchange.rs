@@ -432,7 +432,7 @@ impl Gones {
         let Some(gone) = process.peers.latest_gone(rank) else {
             return;
         };
-        if process.peers.on_network(rank) == Some(gone.process()) {
+        if process.on_network(rank) == Some(gone.process()) {
             self.are_uncertain = true;
         } else {
             self.ranks.push((gone, process.peers.is_gone(rank)));

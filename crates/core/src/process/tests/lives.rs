@@ -6,15 +6,29 @@ use super::{life, link};
 use crate::error::{Departure, Gone};
 use crate::peers::Path;
 use crate::peers::Peers;
-use crate::rank::{ProcessId, Rank};
+use crate::rank::{ChannelId, Incarnation, ProcessId, Rank};
 
 fn path(peer: ProcessId) -> Path {
     Path::Memory(link(peer, Weak::new()).0)
 }
 
+/// A path that is not through memory would need a network; what is kept aside does not look.
+fn net(peer: ProcessId) -> Path {
+    path(peer)
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    match (one, other) {
+        (Path::Memory(one), Path::Memory(other)) => std::sync::Arc::ptr_eq(one, other),
+        _ => false,
+    }
+}
+
 #[test]
 fn an_older_life_never_replaces_the_path_to_a_newer_one() {
-    let adds: [fn(&Peers, Path); 2] = [Peers::add, Peers::add_if_better];
+    let adds: [fn(&Peers, Path); 2] = [Peers::add, |peers, path| {
+        peers.add_net(ChannelId::DEFAULT, path)
+    }];
     for add in adds {
         let peers = Peers::default();
         add(&peers, path(life(1, 1)));
@@ -23,6 +37,24 @@ fn an_older_life_never_replaces_the_path_to_a_newer_one() {
         add(&peers, path(life(1, 2)));
         assert_eq!(peers.known(Rank(1)).unwrap().peer(), life(1, 2));
     }
+}
+
+#[test]
+fn paths_of_a_channel_are_of_the_latest_life_and_the_first_of_it_stays() {
+    let (peers, aside) = (Peers::default(), ChannelId(1));
+    let usable = || peers.usable(aside, Rank(1), Incarnation(0));
+    let is = |path: &Path| usable().is_some_and(|known| same(&known, path));
+    let [first, second, later] = [life(1, 1), life(1, 1), life(1, 2)].map(net);
+    peers.add_net(aside, first.clone());
+    assert!(peers.known(Rank(1)).is_none(), "it is on no other channel");
+    peers.add_net(aside, second);
+    assert!(is(&first));
+    peers.add_net(aside, later.clone());
+    assert!(is(&later));
+    peers.add_net(aside, first);
+    assert!(is(&later));
+    peers.note_gone(Gone::new(life(1, 1), Departure::Died));
+    assert!(peers.last_gone(Rank(1)).is_none(), "a later life is there");
 }
 
 #[test]
