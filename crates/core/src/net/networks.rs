@@ -101,10 +101,11 @@ impl Networks {
     ) -> Result<Arc<NetLink>, ReachError> {
         let carriers = self.carriers(channel);
         let linked = |attached: &Attached| attached.engine.link(peer);
-        if channel == ChannelId::DEFAULT {
-            if let Some(link) = carriers.iter().find_map(|attached| linked(attached)) {
-                return Ok(link);
-            }
+        // Whichever network the peer has chosen; not what another channel has made.
+        let is_own = |attached: &&&Attached| attached.engine.channel == Some(channel);
+        let mut own = carriers.iter().filter(is_own);
+        if let Some(link) = own.find_map(|attached| linked(attached)) {
+            return Ok(link);
         }
         let mut refused = None;
         for attached in carriers {
