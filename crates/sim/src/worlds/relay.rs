@@ -59,8 +59,8 @@ struct Relays {
     held: BTreeMap<NodeId, usize>,
     /// How many hold something.
     holders: usize,
-    /// All pairs before this one have said all.
-    said_all: Cell<usize>,
+    /// All pairs before this one have said all, or have no way as long as nobody comes or goes.
+    settled: Cell<(u64, usize)>,
     /// What each end waits for.
     waits: BTreeMap<NodeId, usize>,
 }
@@ -79,7 +79,7 @@ impl Relays {
             came: BTreeMap::new(),
             held: BTreeMap::new(),
             holders: 0,
-            said_all: Cell::new(0),
+            settled: Cell::default(),
             waits: BTreeMap::new(),
         }
     }
@@ -93,23 +93,19 @@ impl Relays {
     /// The first pair that could speak to each other and did not say all.
     fn missing(&self) -> Option<String> {
         let living = self.living.borrow();
-        let came = |(from, to)| self.came.get(&(from, to)).map_or(0, BTreeSet::len) as u64;
-        let pairs = &self.plan.pairs;
-        let rest = &pairs[self.said_all.get()..];
-        let done = rest
-            .iter()
-            .take_while(|pair| came(**pair) >= self.plan.messages);
-        self.said_all.set(self.said_all.get() + done.count());
-        for (from, to) in pairs[self.said_all.get()..].iter().copied() {
-            let came = came((from, to));
-            if came < self.plan.messages && self.plan.way(from, to, &living).is_some() {
-                return Some(format!(
-                    "{came} of {} from {from:?} to {to:?}",
-                    self.plan.messages
-                ));
-            }
-        }
-        None
+        let (epoch, settled) = self.settled.get();
+        let first = if epoch == living.epoch { settled } else { 0 };
+        let came = |pair| self.came.get(&pair).map_or(0, BTreeSet::len) as u64;
+        let is_missing = |(from, to)| {
+            came((from, to)) < self.plan.messages && self.plan.way(from, to, &living).is_some()
+        };
+        let rest = &self.plan.pairs[first..];
+        let found = rest.iter().position(|pair| is_missing(*pair));
+        let now = first + found.unwrap_or(rest.len());
+        self.settled.set((living.epoch, now));
+        let (from, to) = *self.plan.pairs.get(now)?;
+        let (came, all) = (came((from, to)), self.plan.messages);
+        Some(format!("{came} of {all} from {from:?} to {to:?}"))
     }
 }
 

@@ -60,17 +60,15 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
-        match seed {
-            _ if seed % 2000 == 1 => return Self::of_clusters(1000, &mut rng),
-            _ if seed % 200 == 2 => {
-                let clusters = rng.u32(50..=200);
-                return Self::of_clusters(clusters, &mut rng);
-            }
-            _ if seed % 8 == 3 => {
-                let clusters = rng.u32(2..=30);
-                return Self::of_clusters(clusters, &mut rng);
-            }
-            _ => {}
+        // A thousand clusters take a minute: they have seeds of their own.
+        let clusters = match (seed >= LARGE, seed % 8) {
+            (true, 0) => Some(1000),
+            (true, _) => Some(rng.u32(50..=200)),
+            (false, 3) => Some(rng.u32(2..=30)),
+            (false, _) => None,
+        };
+        if let Some(clusters) = clusters {
+            return Self::of_clusters(clusters, &mut rng);
         }
         let gateways = rng.u32(2..=8);
         let ends = rng.u32(2..=12);
@@ -112,9 +110,10 @@ impl Plan {
     }
 
     /// Clusters of a hundred processes each, of which some speak; each has one gateway or two, which reach those of the cluster above it in a tree. The longest
-    /// way goes up three times and down three times, through seven gateways.
+    /// way goes through seven clusters with one gateway each, or through three with two, of which it may have to pass both.
     fn of_clusters(clusters: u32, rng: &mut Rng) -> Self {
-        let gateways_of: Vec<u32> = (0..clusters).map(|_| rng.u32(1..=2)).collect();
+        let (most, deepest) = if rng.bool() { (1, 3) } else { (2, 1) };
+        let gateways_of: Vec<u32> = (0..clusters).map(|_| rng.u32(1..=most)).collect();
         let gateways: u32 = gateways_of.iter().sum();
         let mut firsts = Vec::new();
         let mut first = 0;
@@ -127,7 +126,7 @@ impl Plan {
         for cluster in 1..clusters as usize {
             let above = loop {
                 let above = rng.usize(..cluster);
-                if depths[above] < DEEPEST {
+                if depths[above] < deepest {
                     break above;
                 }
             };
@@ -312,8 +311,8 @@ struct Group {
     idle: u32,
 }
 
-/// How many networks are above the deepest cluster.
-const DEEPEST: u32 = 3;
+/// From this seed on, jobs are large.
+const LARGE: u64 = 1 << 60;
 /// The processes of a cluster.
 const PROCESSES: u32 = 100;
 
