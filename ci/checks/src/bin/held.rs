@@ -17,6 +17,8 @@ fn main() -> Result<()> {
     let deck = Deck::join()?;
     let inbox = deck.mailbox()?;
     deck.bind(&format!("in {}", deck.rank()), &inbox)?;
+    // Who watches the gateway has to be there first.
+    std::thread::sleep(Duration::from_secs(1));
     match &what[..] {
         "whole" => whole(&deck, &inbox, how_much.parse()?)?,
         "many" => many(&deck, &inbox, Duration::from_secs_f64(how_much.parse()?))?,
