@@ -16,7 +16,7 @@ use super::unpack::Incoming;
 use crate::error::UnpackError;
 use crate::link::ALLOWANCE;
 use crate::memory::{Block, Holding, Purpose};
-use crate::message::{Flags, Offered, Payload, Streaming, form};
+use crate::message::{Flags, Offered, Payload, Streaming};
 use crate::plain::Plain;
 use crate::wait::Until;
 
@@ -285,7 +285,7 @@ impl<'m> Incoming<'m> {
     /// Receives the body into memory of our own, and lent pieces of it into our arena.
     fn receive_all(&mut self) -> Result<(), UnpackError> {
         // What has to be put right is copied into a block when its type is known.
-        let pieces = if self.flags.has(Flags::LENT) && !form::is_unlike(self.flags) {
+        let pieces = if self.flags.has(Flags::LENT) && !self.flags.is_unlike() {
             self.rest()
         } else {
             Vec::new()

@@ -119,7 +119,9 @@ impl<'m> Incoming<'m> {
         let at = self.plain_of::<T>(size_of::<T>())?;
         let mut value = T::new_zeroed();
         self.copy(at, value.as_mut_bytes())?;
-        form::put_right::<T>(self.flags, value.as_mut_bytes());
+        if self.flags.is_unlike() {
+            form::put_right::<T>(self.flags, value.as_mut_bytes());
+        }
         Ok(value)
     }
 
@@ -132,7 +134,9 @@ impl<'m> Incoming<'m> {
         let target = target.as_mut_bytes();
         let at = self.plain_of::<T>(target.len())?;
         self.copy(at, target)?;
-        form::put_right::<T>(self.flags, target);
+        if self.flags.is_unlike() {
+            form::put_right::<T>(self.flags, target);
+        }
         Ok(())
     }
 
@@ -154,7 +158,9 @@ impl<'m> Incoming<'m> {
         }
         let at = self.plain_of::<T>(len)?;
         let mut values = self.copy_values::<T>(at, len / size)?;
-        form::put_right::<T>(self.flags, values.as_mut_bytes());
+        if self.flags.is_unlike() {
+            form::put_right::<T>(self.flags, values.as_mut_bytes());
+        }
         Ok(values)
     }
 
@@ -165,7 +171,7 @@ impl<'m> Incoming<'m> {
     ///
     /// As [`unpack_express`](Self::unpack_express).
     pub fn unpack_cheaper<T: Plain + ?Sized>(&mut self, target: &'m mut T) -> Result<(), Error> {
-        if form::is_unlike(self.flags) {
+        if self.flags.is_unlike() {
             return self.unpack_express_into(target);
         }
         let target = target.as_mut_bytes();
@@ -324,7 +330,9 @@ impl<'m> Incoming<'m> {
         // Another length says more than another number.
         if entry.len == len as u64 {
             Mark::of::<T>().check(self.flags)?;
-            form::check::<T>(self.flags)?;
+            if self.flags.is_unlike() {
+                form::check::<T>(self.flags)?;
+            }
         }
         self.pass_over(entry, used, len)
     }

@@ -6,7 +6,7 @@
 //! refused, with a sentence that says what to do. So is a `usize` of another length, which nobody can tell from two shorter ones.
 //!
 //! Types are told by their names, which the compiler does not promise to keep. A name that is not known is refused, so that another
-//! compiler could only refuse too much; and nothing of this is looked at for messages of hosts like ours.
+//! compiler could only refuse too much. Who unpacks asks [`Flags::is_unlike`] first: messages of hosts like ours do not come here.
 
 use mizzen_proto::session::MemoryForm;
 
@@ -25,16 +25,9 @@ pub(crate) fn flags_of(ours: MemoryForm, theirs: MemoryForm) -> Flags {
     flags
 }
 
-/// Whether plain data of a message with `flags` is not as it would lie in our memory.
-#[inline(always)]
-pub(crate) fn is_unlike(flags: Flags) -> bool {
-    flags.unlike() != Flags::default()
-}
-
 /// Whether values of `T` of such a message can be put right, if they have to be.
-#[inline]
 pub(crate) fn check<T: ?Sized>(flags: Flags) -> Result<(), UnpackError> {
-    if !is_unlike(flags) {
+    if !flags.is_unlike() {
         return Ok(());
     }
     let name = core::any::type_name::<T>();
@@ -45,7 +38,6 @@ pub(crate) fn check<T: ?Sized>(flags: Flags) -> Result<(), UnpackError> {
 }
 
 /// Puts bytes of values of `T` into our order. [`check`] was asked before.
-#[inline]
 pub(crate) fn put_right<T: ?Sized>(flags: Flags, bytes: &mut [u8]) {
     if !flags.has(Flags::SWAPPED) {
         return;

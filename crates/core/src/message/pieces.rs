@@ -41,6 +41,12 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// Whether its plain data is not as it would lie in our memory.
+    #[inline(always)]
+    pub(crate) const fn is_unlike(self) -> bool {
+        self.0 & (Self::SWAPPED.0 | Self::OTHER_WORD.0) != 0
+    }
+
     /// What they say about the memory that its plain data comes from.
     pub(crate) const fn unlike(self) -> Self {
         Self(self.0 & (Self::SWAPPED.0 | Self::OTHER_WORD.0))
