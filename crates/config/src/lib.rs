@@ -50,7 +50,8 @@
 //! | `network` | the network that carries it; several channels may be over one | required |
 //! | `hosts` | the hosts that are on it | all of its network |
 //!
-//! A network over which the file has no channel has one that is called like it.
+//! A network over which the file has no channel has one that is called like it, for virtual channels: programs name only those that
+//! the file declares.
 //!
 //! ## `[[vchannel]]`: channels joined
 //!

@@ -6,7 +6,8 @@
 //! refused, with a sentence that says what to do. So is a `usize` of another length, which nobody can tell from two shorter ones.
 //!
 //! Types are told by their names, which the compiler does not promise to keep. A name that is not known is refused, so that another
-//! compiler could only refuse too much. Who unpacks asks [`Flags::is_unlike`] first: messages of hosts like ours do not come here.
+//! compiler could only refuse too much. A message of a host like ours is left alone, and the
+//! ways of unpacking that are taken often ask its flags before they come here.
 
 use mizzen_proto::session::MemoryForm;
 

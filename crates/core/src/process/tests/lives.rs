@@ -12,11 +12,6 @@ fn path(peer: ProcessId) -> Path {
     Path::Memory(link(peer, Weak::new()).0)
 }
 
-/// A path that is not through memory would need a network; what is kept aside does not look.
-fn net(peer: ProcessId) -> Path {
-    path(peer)
-}
-
 fn same(one: &Path, other: &Path) -> bool {
     match (one, other) {
         (Path::Memory(one), Path::Memory(other)) => std::sync::Arc::ptr_eq(one, other),
@@ -41,10 +36,11 @@ fn an_older_life_never_replaces_the_path_to_a_newer_one() {
 
 #[test]
 fn paths_of_a_channel_are_of_the_latest_life_and_the_first_of_it_stays() {
+    // What is kept aside does not look whether it is a network: that would need one.
     let (peers, aside) = (Peers::default(), ChannelId(1));
     let usable = || peers.usable(aside, Rank(1), Incarnation(0));
     let is = |path: &Path| usable().is_some_and(|known| same(&known, path));
-    let [first, second, later] = [life(1, 1), life(1, 1), life(1, 2)].map(net);
+    let [first, second, later] = [life(1, 1), life(1, 1), life(1, 2)].map(path);
     peers.add_net(aside, first.clone());
     assert!(peers.known(Rank(1)).is_none(), "it is on no other channel");
     peers.add_net(aside, second);
