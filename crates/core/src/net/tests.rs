@@ -234,13 +234,15 @@ fn a_peer_that_floods_pings_and_never_reads_costs_a_bounded_number_of_frames() {
 /// What a peer has not read when it goes is in the account, no more and no less.
 #[test]
 fn a_flush_says_how_many_messages_a_lost_peer_did_not_take() {
-    let [posted, cut] = [(); 2].map(|()| Barrier::new(2));
+    let [flushed, posted, cut] = [(); 3].map(|()| Barrier::new(2));
     local_over_tcp(2, |deck| {
         let inbox = inbox_of(&deck)?;
         let other = deck.fetch(&format!("inbox {}", 1 - deck.rank().0))?;
         other.send(&0u8)?;
         inbox.receive::<u8>()?;
         deck.process.flush(None)?;
+        // Rank 0 says what it took while its port is still its own.
+        flushed.wait();
         let engine = deck.process.networks.get().unwrap().first();
         if deck.rank() == 0 {
             // Nobody reads from the socket while the port is taken.
