@@ -445,6 +445,15 @@ impl Agent {
             ToAgent::Root { locator } => self.control.handle_root_at(locator),
             ToAgent::Passed { from, bytes } => self.control.handle_passed(from, &bytes),
             ToAgent::NotPassed { to } => self.control.handle_not_passed(to),
+            ToAgent::Topology {
+                rank,
+                from,
+                total,
+                bytes,
+            } => {
+                let packet = ToProcess::Topology { from, total, bytes };
+                self.children.post(rank, &packet, vec![]);
+            }
             ToAgent::Interrupt { number } => self.control.interrupt(number),
             ToAgent::Room { bytes } => self.outlet.add_room(bytes),
             ToAgent::Stop { code } => {
@@ -528,6 +537,9 @@ impl Agent {
                     if self.link.stream.backlog() < HIGH_WATER {
                         self.link.send(&FromAgent::Waiting { rank, text });
                     }
+                }
+                FromProcess::AskTopology { from } => {
+                    self.link.send(&FromAgent::AskTopology { rank, from });
                 }
                 FromProcess::AskLast => {
                     self.asking_last.insert(process);

@@ -12,6 +12,7 @@ mod networks;
 mod options;
 mod printer;
 mod starts;
+mod whereabouts;
 
 use std::os::fd::AsFd;
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ use tracing::debug;
 
 use crate::hosts::{Host, this_host};
 use crate::signals;
+pub(crate) use convert::cost_of;
 use job::{Action, Job};
 use links::Phase;
 pub(crate) use links::{Link, quote};
@@ -36,6 +38,7 @@ pub(crate) use options::{AFTER_RUN, Run, processes};
 pub(crate) use printer::say;
 use printer::{Label, Printer};
 use starts::starts;
+use whereabouts::Whereabouts;
 
 /// Runs a job to its end, and returns its exit code.
 pub(crate) fn run(options: Run) -> anyhow::Result<ExitCode> {
@@ -58,6 +61,7 @@ struct Launcher {
     links: Vec<Link>,
     /// What each agent is told when it is there; taken then.
     starts: Vec<Option<ToAgent>>,
+    whereabouts: Whereabouts,
     signals: Signals,
     printer: Printer,
     maps: Maps,
@@ -106,6 +110,7 @@ impl Launcher {
             options.pace(),
         );
         let starts = starts(options, &hosts, &job)?;
+        let whereabouts = Whereabouts::new(options, &hosts, &job)?;
         let agent_path = match &options.agent_path {
             Some(path) => path.clone(),
             None => std::env::current_exe()
@@ -126,6 +131,7 @@ impl Launcher {
             job,
             links,
             starts,
+            whereabouts,
             signals,
             printer,
             maps: Maps::default(),
@@ -394,6 +400,9 @@ impl Launcher {
             }
             FromAgent::Locate { rank, incarnation } => {
                 self.job.handle_locate(host, rank, incarnation)
+            }
+            FromAgent::AskTopology { rank, from } => {
+                vec![Action::Tell(host, self.whereabouts.page(rank, from))]
             }
             FromAgent::Error { text } => self.job.stop(Some(text), CANNOT_START),
         };

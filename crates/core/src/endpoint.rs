@@ -10,11 +10,14 @@ use mizzen_proto::boot;
 use tracing::Span;
 
 use crate::counters::{Counted, CounterRow};
-use crate::error::{ArenaError, BindError, Departure, FetchError, FlushError, Gone, ReachError};
+use crate::error::{
+    ArenaError, BindError, Departure, FetchError, FlushError, Gone, ReachError, TopologyError,
+};
 use crate::memory::Lent;
 use crate::plain::Plain;
 use crate::process::Process;
 use crate::rank::{Address, KnownChannel, ProcessId, Rank};
+use crate::topology::Topology;
 use crate::wait::Until;
 use crate::workers::Workers;
 
@@ -60,6 +63,15 @@ impl Endpoint {
     #[must_use]
     pub fn host(&self) -> &str {
         &self.0.host
+    }
+
+    /// Who is where in the job. The launcher is asked.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError`] if it does not answer.
+    pub fn topology(&self) -> Result<Topology, TopologyError> {
+        self.0.neighbours.topology(&self.0)
     }
 
     /// The channels that programs may name, from number 1 on.

@@ -23,6 +23,9 @@ pub enum Error {
     /// Making a mailbox.
     #[error(transparent)]
     Mailbox(#[from] MailboxError),
+    /// Asking who is where.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
     /// Naming a channel.
     #[error(transparent)]
     Channel(#[from] ChannelError),
@@ -239,6 +242,23 @@ pub enum MailboxError {
     /// The system has no descriptor for it, or no thread that makes it readable.
     #[error("the mailbox has no descriptor: {0}; are too many files open?")]
     Descriptor(#[source] std::io::Error),
+}
+
+/// Why it is not known who is where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopologyError {
+    /// The launcher's agent is gone.
+    #[error("it is not known who is where: the launcher's agent is gone")]
+    NoAgent,
+    /// There was no answer in time.
+    #[error("it is not known who is where: the launcher did not answer in time; is it stopped?")]
+    NoAnswer,
+    /// What came makes no sense.
+    #[error(
+        "it is not known who is where: what the launcher said makes no sense; is it of another version?"
+    )]
+    Malformed,
 }
 
 /// Why there is no such channel for this process.

@@ -59,6 +59,7 @@ mod stream;
 mod testing;
 mod threads;
 mod together;
+pub mod topology;
 mod values;
 mod verdicts;
 #[doc(hidden)]
@@ -72,7 +73,7 @@ pub use endpoint::{Endpoint, WeakEndpoint};
 pub use error::{
     ArenaError, BindError, ChannelError, Departure, Error, FetchError, FlushError, Gone, JoinError,
     MailboxError, PostError, ReachError, Result, RetrieveError, Scope as ErrorScope, ServiceError,
-    TaskError, UnpackError,
+    TaskError, TopologyError, UnpackError,
 };
 pub use incoming::Incoming;
 pub use local::local;
@@ -86,5 +87,6 @@ pub use rank::{Incarnation, ProcessId, Rank, Ranks};
 pub use scope::{Filled, Pending, PendingReceive, Scope, Transferred, scope};
 pub use semaphore::Semaphore;
 pub use sender::Sender;
+pub use topology::Topology;
 pub use workers::Task;
 pub use zerocopy;

@@ -24,7 +24,9 @@ use tracing::{Span, debug, warn};
 use crate::bells::{Bells, REACTOR_BELL};
 use crate::counters::{Counted as _, CounterRow, Counters, Rows, by_object, summary};
 use crate::delivery::Core;
-use crate::error::{BindError, Departure, FetchError, Gone, ReachError, UnpackError};
+use crate::error::{
+    BindError, Departure, FetchError, Gone, ReachError, TopologyError, UnpackError,
+};
 use crate::link::{MailboxNotice, MemoryLink};
 use crate::links::{Links, WithLinks};
 use crate::lock::lock;
@@ -40,6 +42,7 @@ use crate::rank::{
 };
 use crate::reactor::Reactor;
 use crate::standing::Standing;
+use crate::topology::Topology;
 use crate::verdicts::Verdicts;
 use crate::wait::{Contention, Patience, Step};
 use crate::workers::Workers;
@@ -112,6 +115,15 @@ pub(crate) trait Neighbours: Send + Sync {
 
     /// Asks whoever keeps names, for `process`. The answer comes to [`Process::handle_answer`].
     fn ask_name(&self, process: &Process, question: Question) -> Result<(), NobodyKeeps>;
+
+    /// Who is where in the job of `process`.
+    fn topology(&self, process: &Process) -> Result<Topology, TopologyError> {
+        Ok(Topology::of_one_host(
+            process.id,
+            &process.host,
+            process.size,
+        ))
+    }
 
     /// Tells everyone that `me` leaves.
     fn leave(&self, me: ProcessId, how: Departure);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mizzen_core::service::lock;
 use mizzen_core::{
     Channel, CounterRow, Endpoint, Error, Incarnation, JoinError, Lent, Mailbox, MailboxRef, Plain,
-    Rank, Ranks, Result, Scope, Task, WeakEndpoint,
+    Rank, Ranks, Result, Scope, Task, Topology, WeakEndpoint,
 };
 
 /// A process's handle on the job. It can be cloned, and shared between threads.
@@ -193,6 +193,24 @@ impl Deck {
     /// [`MailboxError::TooMany`](crate::MailboxError::TooMany) if the process has no room for another.
     pub fn mailbox(&self) -> Result<Mailbox> {
         Ok(Mailbox::open_in(&self.process)?)
+    }
+
+    /// Who is where in the job: hosts, networks, clusters, and what this process shares with others. The launcher is asked each time: keep what it says.
+    ///
+    /// ```no_run
+    /// // Ranks of the same cluster first.
+    /// let deck = mizzen::Deck::join()?;
+    /// let topology = deck.topology()?;
+    /// let mut others: Vec<_> = deck.others().collect();
+    /// others.sort_by_key(|rank| (!topology.is_near(*rank), !topology.is_in_my_cluster(*rank)));
+    /// # Ok::<(), mizzen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError`](crate::TopologyError) if the launcher does not answer.
+    pub fn topology(&self) -> Result<Topology> {
+        Ok(self.process.topology()?)
     }
 
     /// The channel of this name: `default`, which everybody is on, or one of the job's file.

@@ -111,8 +111,8 @@ pub use mizzen_core::{
     Error, ErrorScope, FetchError, Filled, FlushError, Gone, Incarnation, Incoming, JoinError,
     Later, Lent, LentBuffer, Mailbox, MailboxError, MailboxRef, Message, Pending, PendingReceive,
     Plain, PlainBytes, PostError, ProcessId, Rank, Ranks, ReachError, Receive, Received, Result,
-    RetrieveError, Scope, Select, Semaphore, Sender, ServiceError, Task, TaskError, Transferred,
-    UnpackError, select, zerocopy,
+    RetrieveError, Scope, Select, Semaphore, Sender, ServiceError, Task, TaskError, Topology,
+    TopologyError, Transferred, UnpackError, select, zerocopy,
 };
 pub use pool::{Outcome, Pool, PoolError, Progress, Report};
 pub use rpc::{Call, CallError, Client, RawClient, Reply, Request, Service, is_cancelled};

@@ -27,6 +27,7 @@ mod process;
 mod progress;
 mod secret;
 mod start;
+mod topology;
 
 pub use channel::{Channel, MAX_CHANNELS, MAX_OWN_DRIVERS};
 pub use codec::{DecodeError, TooLarge};
@@ -42,12 +43,13 @@ pub use process::{Boot, FromProcess, ToProcess};
 pub use progress::Progress;
 pub use secret::Secret;
 pub use start::{OnDeath, Part, Preset, Start};
+pub use topology::{ChannelOf, HostOf, MAX_TOPOLOGY, NetworkOf, TOPOLOGY_PAGE, Topology};
 
 /// The environment variable that holds the number of the descriptor of the agent's socket, in decimal.
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 
 #[cfg(test)]
 mod tests;

@@ -246,6 +246,12 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         ToAgent::Interrupt { number: 2 },
         ToAgent::Stop { code: 1 },
         ToAgent::Room { bytes: 1 << 16 },
+        ToAgent::Topology {
+            rank,
+            from: 0,
+            total: 9,
+            bytes: vec![1; 9],
+        },
     ] {
         all.push(encoded(|out| frame.encode(out)));
     }
@@ -271,6 +277,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         FromAgent::Listening { locator: locator() },
         FromAgent::News { news: vec![1; 9] },
         FromAgent::Pulse,
+        FromAgent::AskTopology { rank, from: 7 },
         FromAgent::Fenced { text: text() },
         FromAgent::Waiting { rank, text: text() },
         FromAgent::Progress {

@@ -23,6 +23,27 @@ fn main() -> Result<()> {
         came += exchange(&deck, &channel, messages).with_context(|| format!("on {name}"))?;
     }
     let (rank, host) = (deck.rank(), deck.host());
+    let topology = deck.topology()?;
+    let here = topology.host_of(rank).context("it is somewhere")?;
+    ensure!(
+        here.name == host && here.contains(rank),
+        "it is told to be elsewhere"
+    );
+    let everybody: usize = topology
+        .hosts()
+        .iter()
+        .map(|host| host.ranks().count())
+        .sum();
+    ensure!(everybody == deck.size() as usize, "all are somewhere");
+    let cheapest = deck
+        .ranks()
+        .map(|other| topology.cheapest_channel(other).unwrap_or("none"));
+    let cheapest: Vec<&str> = cheapest.collect();
+    println!(
+        "rank {rank} in cluster {}: cheapest {}",
+        here.cluster,
+        cheapest.join(", ")
+    );
     let mut inboxes = Vec::new();
     for name in &own {
         let channel = deck.channel(name)?;

@@ -6,6 +6,7 @@ use mizzen_proto::boot::{self, MAX_CHANNELS, MAX_NETWORKS, MAX_OWN_DRIVERS, MAX_
 
 use super::convert::convert;
 use super::job::Job;
+use super::whereabouts::stretches;
 use crate::hosts::Host;
 
 /// The channels that programs may name, as one host is on them.
@@ -75,14 +76,7 @@ fn members(file: &JobFile, channel: &str, hosts: &[Host], job: &Job) -> Vec<(u32
     let on = (0..hosts.len()).filter(|index| is_on(&hosts[*index]));
     let mut ranks: Vec<u32> = on.flat_map(|index| job.ranks_of(index)).collect();
     ranks.sort_unstable();
-    let mut stretches: Vec<(u32, u32)> = Vec::new();
-    for rank in ranks {
-        match stretches.last_mut() {
-            Some((_, end)) if *end == rank => *end += 1,
-            _ => stretches.push((rank, rank + 1)),
-        }
-    }
-    stretches
+    stretches(ranks.into_iter())
 }
 
 fn of_host(file: &JobFile, all: &[boot::Channel], host: &Host) -> anyhow::Result<Named> {

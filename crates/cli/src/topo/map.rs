@@ -8,6 +8,8 @@ use mizzen_proto::membership::HostId;
 use mizzen_proto::route::{Cost, Part, Plan, Table};
 use serde::Serialize;
 
+use crate::run::cost_of;
+
 #[derive(Debug, Serialize)]
 pub(super) struct Map {
     pub(super) clusters: Vec<Cluster>,
@@ -252,12 +254,8 @@ fn describe(network: &mizzen_config::Network, hosts: Vec<usize>) -> Network {
         (_, Security::Trusted) => ("tcp", "trusted"),
         (_, Security::Tls) => ("tcp", "TLS"),
     };
-    // Measured between two namespaces of one machine (docs/networks.md): the software, not the cable.
-    let (latency_us, rate_bytes) = match (driver, security) {
-        ("ofi", _) => (11.0, 2_800_000_000),
-        (_, "trusted") => (6.3, 3_800_000_000),
-        _ => (8.0, 1_700_000_000),
-    };
+    let (latency, rate_bytes) = cost_of(network);
+    let latency_us = latency as f64 / 1e3;
     Network {
         name: network.name.clone(),
         driver,

@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mizzen_proto::boot::{
-    self, FromProcess, MAX_PACKET as MAX_AGENT_PACKET, MAX_WAITING, ToProcess, Unreachable,
+    self, FromProcess, MAX_PACKET as MAX_AGENT_PACKET, MAX_TOPOLOGY, MAX_WAITING, ToProcess,
+    Unreachable,
 };
 use mizzen_proto::membership::Epoch;
 use mizzen_proto::registry::{Answer, Question};
@@ -26,7 +27,7 @@ use super::packet::{MAX_PACKET, Packet};
 use super::pair::{Pair, hello_segments};
 use crate::bells::ring;
 use crate::crash;
-use crate::error::{Departure, Gone, JoinError, ReachError};
+use crate::error::{Departure, Gone, JoinError, ReachError, TopologyError};
 use crate::link::{Channel as _, Disconnected};
 use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
@@ -38,6 +39,7 @@ use crate::progress::Progress;
 use crate::rank::{ChannelId, Incarnation, ProcessId, Rank};
 use crate::threads::Ours;
 use crate::together::owners_of;
+use crate::topology::Topology;
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 32;
@@ -67,6 +69,8 @@ const DESCRIPTOR_NAP: Timespec = Timespec {
 /// How soon the launcher is asked again where a rank listens, when it told of a life before the wanted one, or of one that does not
 /// listen there.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
+/// How long the launcher has to say who is where.
+const ANSWER: Duration = Duration::from_secs(30);
 /// How long after a process stopped listening the launcher may take to know that it left.
 const LEAVING: Duration = Duration::from_secs(2);
 
@@ -87,7 +91,20 @@ pub(crate) struct Keeper {
     introductions: Mutex<Introductions>,
     changed: Condvar,
     channels: Mutex<Vec<Weak<SocketChannel>>>,
+    /// Held by the thread that asks who is where.
+    asking: Mutex<()>,
+    /// The page of it that came.
+    page: Mutex<Option<Page>>,
+    page_came: Condvar,
     thread: OnceLock<JoinHandle<()>>,
+}
+
+/// A part of what the launcher says about who is where.
+#[derive(Debug)]
+struct Page {
+    from: u32,
+    total: u32,
+    bytes: Vec<u8>,
 }
 
 /// Who we asked the agent for. It must be asked once: asking again connects anew.
@@ -122,6 +139,9 @@ impl Keeper {
             introductions: Mutex::default(),
             changed: Condvar::new(),
             channels: Mutex::default(),
+            asking: Mutex::default(),
+            page: Mutex::default(),
+            page_came: Condvar::new(),
             thread: OnceLock::new(),
         }))
     }
@@ -260,6 +280,44 @@ impl Keeper {
         question.encode(&mut bytes).map_err(|_| NobodyKeeps)?;
         let asked = self.tell_agent(&FromProcess::Ask { question: bytes });
         asked.map_err(|_| NobodyKeeps)
+    }
+
+    /// Asks the launcher who is where, page by page.
+    pub(super) fn topology(&self, me: ProcessId) -> Result<Topology, TopologyError> {
+        // One thread asks at a time: pages know not for whom they are.
+        let _asking = lock(&self.asking);
+        let deadline = Instant::now() + ANSWER;
+        let mut all = Vec::new();
+        loop {
+            let from = u32::try_from(all.len()).map_err(|_| TopologyError::Malformed)?;
+            let Page { total, bytes, .. } = self.ask_page(from, deadline)?;
+            if bytes.is_empty() || total as usize > MAX_TOPOLOGY {
+                return Err(TopologyError::Malformed);
+            }
+            all.extend(bytes);
+            if all.len() >= total as usize {
+                let told = boot::Topology::decode(&all);
+                let told = told.map_err(|_| TopologyError::Malformed)?;
+                return Ok(Topology::new(me, told));
+            }
+        }
+    }
+
+    fn ask_page(&self, from: u32, deadline: Instant) -> Result<Page, TopologyError> {
+        let mut page = lock(&self.page);
+        let asked = self.tell_agent(&FromProcess::AskTopology { from });
+        asked.map_err(|_| TopologyError::NoAgent)?;
+        loop {
+            if let Some(came) = page.take().filter(|came| came.from == from) {
+                return Ok(came);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(TopologyError::NoAnswer);
+            }
+            let woken = self.page_came.wait_timeout(page, left);
+            page = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// Has the launcher say when this process is the last one. It is asked once.
@@ -552,7 +610,10 @@ impl Rounds {
                 }
             }
             ToProcess::Fenced { .. } | ToProcess::Epoch { .. } => hear_verdict(process, &packet),
-            // Both were taken while joining; there is one of each.
+            ToProcess::Topology { from, total, bytes } => {
+                *lock(&self.keeper.page) = Some(Page { from, total, bytes });
+                self.keeper.page_came.notify_all();
+            }
             ToProcess::Gateway {
                 host,
                 life,
@@ -562,6 +623,7 @@ impl Rounds {
                     networks.handle_gateway(host, life, &locator);
                 }
             }
+            // Both were taken while joining; there is one of each.
             ToProcess::Boot(_) | ToProcess::Certificate { .. } => (),
         }
     }

@@ -31,7 +31,7 @@ use self::keeper::{Keeper, hear_verdict};
 pub(crate) use self::packet::check as fuzz_packet;
 use crate::desk::Desk;
 use crate::endpoint::Endpoint;
-use crate::error::{Departure, JoinError, ReachError};
+use crate::error::{Departure, JoinError, ReachError, TopologyError};
 use crate::memory::Memory;
 use crate::names::NobodyKeeps;
 use crate::net::{Control, Place, attach};
@@ -39,6 +39,7 @@ use crate::peers::Path;
 use crate::process::{LEAVE_PATIENCE, Neighbours, Process};
 use crate::rank::{ChannelId, Incarnation, KnownChannel, ProcessId, Rank};
 use crate::together::link_together;
+use crate::topology::Topology;
 
 impl Endpoint {
     /// Joins the job that the launcher (`mizzen run`) started. Without a launcher, this is a job of one.
@@ -227,6 +228,10 @@ impl Neighbours for Launched {
 
     fn ask_name(&self, _: &Process, question: Question) -> Result<(), NobodyKeeps> {
         self.keeper.ask_name(&question)
+    }
+
+    fn topology(&self, process: &Process) -> Result<Topology, TopologyError> {
+        self.keeper.topology(process.id)
     }
 
     fn leave(&self, _: ProcessId, how: Departure) {

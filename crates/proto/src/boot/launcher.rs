@@ -3,7 +3,7 @@
 use super::codec::{Reader, frame};
 use super::{
     DecodeError, FRAME_HEADER, MAX_ERROR, MAX_FRAME, MAX_LOCATOR, MAX_OUTPUT, MAX_PASSED,
-    MAX_WAITING, Progress, Start, TooLarge, Unreachable,
+    MAX_WAITING, Progress, Start, TOPOLOGY_PAGE, TooLarge, Unreachable,
 };
 
 /// From the launcher to an agent.
@@ -62,6 +62,17 @@ pub enum ToAgent {
     Stop {
         /// What the launcher returns.
         code: u8,
+    },
+    /// The answer to [`AskTopology`](FromAgent::AskTopology).
+    Topology {
+        /// Who asked.
+        rank: u32,
+        /// Where the page begins.
+        from: u32,
+        /// How long all of it is.
+        total: u32,
+        /// The page: at most [`TOPOLOGY_PAGE`] bytes of a [`Topology`](super::Topology).
+        bytes: Vec<u8>,
     },
     /// You may send so many bytes of [`Output`](FromAgent::Output) more, besides the [`OUTPUT_ROOM`](super::OUTPUT_ROOM)
     /// that you had in the beginning. Everything else you may always send.
@@ -133,6 +144,18 @@ impl ToAgent {
                 w.u32(*to);
                 Ok(())
             }
+            Self::Topology {
+                rank,
+                from,
+                total,
+                bytes,
+            } => {
+                w.u8(12);
+                w.u32(*rank);
+                w.u32(*from);
+                w.u32(*total);
+                w.bytes(bytes, TOPOLOGY_PAGE)
+            }
         })
     }
 
@@ -173,6 +196,12 @@ impl ToAgent {
                 bytes: r.bytes(MAX_PASSED)?,
             }),
             11 => Ok(Self::NotPassed { to: r.u32()? }),
+            12 => Ok(Self::Topology {
+                rank: r.u32()?,
+                from: r.u32()?,
+                total: r.u32()?,
+                bytes: r.bytes(TOPOLOGY_PAGE)?,
+            }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -240,6 +269,13 @@ pub enum FromAgent {
         rank: u32,
         /// Which life of it at least: a later one than was heard of is waited for.
         incarnation: u32,
+    },
+    /// A process of mine wants to know who is where: a page, from here on.
+    AskTopology {
+        /// Who.
+        rank: u32,
+        /// Where the page begins.
+        from: u32,
     },
     /// I am the root, and other agents reach me there. Only in a job of several hosts.
     Listening {
@@ -330,6 +366,12 @@ impl FromAgent {
                 w.u8(15);
                 w.u32(*to);
                 w.bytes(bytes, MAX_PASSED)
+            }
+            Self::AskTopology { rank, from } => {
+                w.u8(16);
+                w.u32(*rank);
+                w.u32(*from);
+                Ok(())
             }
             Self::Listening { locator } => {
                 w.u8(8);
@@ -426,6 +468,10 @@ impl FromAgent {
             15 => Ok(Self::Pass {
                 to: r.u32()?,
                 bytes: r.bytes(MAX_PASSED)?,
+            }),
+            16 => Ok(Self::AskTopology {
+                rank: r.u32()?,
+                from: r.u32()?,
             }),
             14 => Ok(Self::Fenced {
                 text: r.text(MAX_WAITING)?,

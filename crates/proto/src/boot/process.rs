@@ -5,8 +5,8 @@ use super::codec::{Reader, Writer, check_hosts};
 use super::network::{Network, Span, flag};
 use super::{
     Death, DecodeError, MAX_ANSWER, MAX_CERTIFICATE, MAX_CLUSTER, MAX_HOST, MAX_LOCATOR,
-    MAX_PACKET, MAX_PROCESSES, MAX_QUESTION, MAX_REQUEST, MAX_WAITING, Preset, Progress, TooLarge,
-    Unreachable,
+    MAX_PACKET, MAX_PROCESSES, MAX_QUESTION, MAX_REQUEST, MAX_WAITING, Preset, Progress,
+    TOPOLOGY_PAGE, TooLarge, Unreachable,
 };
 
 /// From the agent to a process of its host.
@@ -91,6 +91,15 @@ pub enum ToProcess {
         life: u32,
         /// Where it is reached on each of its networks.
         locator: String,
+    },
+    /// The answer to [`AskTopology`](FromProcess::AskTopology).
+    Topology {
+        /// Where the page begins.
+        from: u32,
+        /// How long all of it is.
+        total: u32,
+        /// The page: at most [`TOPOLOGY_PAGE`] bytes of a [`Topology`](super::Topology).
+        bytes: Vec<u8>,
     },
     /// The answer to [`Certify`](FromProcess::Certify). Others of these packets may come before it.
     Certificate {
@@ -185,6 +194,12 @@ impl ToProcess {
                 w.life(*host, *life)?;
                 w.text(locator, MAX_LOCATOR)
             }
+            Self::Topology { from, total, bytes } => {
+                w.u8(13);
+                w.u32(*from);
+                w.u32(*total);
+                w.bytes(bytes, TOPOLOGY_PAGE)
+            }
         })
     }
 
@@ -238,6 +253,11 @@ impl ToProcess {
                 life: r.u32()?,
                 locator: r.text(MAX_LOCATOR)?,
             }),
+            13 => Ok(Self::Topology {
+                from: r.u32()?,
+                total: r.u32()?,
+                bytes: r.bytes(TOPOLOGY_PAGE)?,
+            }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -275,6 +295,11 @@ pub enum FromProcess {
     Progress(Progress),
     /// Tell me when I am the last process of the job. Answered by `Last` when it is so, which may be never.
     AskLast,
+    /// Tell me who is where: a page, from here on.
+    AskTopology {
+        /// Where the page begins.
+        from: u32,
+    },
     /// About names: a [`Question`](crate::registry::Question). Whose it is says the socket.
     Ask {
         /// Its bytes.
@@ -332,6 +357,11 @@ impl FromProcess {
                 w.u8(9);
                 w.bytes(question, MAX_QUESTION)
             }
+            Self::AskTopology { from } => {
+                w.u8(10);
+                w.u32(*from);
+                Ok(())
+            }
         })
     }
 
@@ -361,6 +391,7 @@ impl FromProcess {
             9 => Ok(Self::Ask {
                 question: r.bytes(MAX_QUESTION)?,
             }),
+            10 => Ok(Self::AskTopology { from: r.u32()? }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }

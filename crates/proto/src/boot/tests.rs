@@ -173,6 +173,11 @@ fn to_process() -> impl Strategy<Value = ToProcess> {
             }
         }),
         Just(ToProcess::Last),
+        (any::<u32>(), any::<u32>(), blob()).prop_map(|(from, total, bytes)| ToProcess::Topology {
+            from,
+            total,
+            bytes
+        }),
         any::<u64>().prop_map(|epoch| ToProcess::Epoch { epoch }),
         any::<(u32, u32, u32)>().prop_map(|(first, last, incarnation)| ToProcess::Fenced {
             first,
@@ -188,6 +193,7 @@ fn from_process() -> impl Strategy<Value = FromProcess> {
         any::<u32>().prop_map(|rank| FromProcess::Reach { rank }),
         Just(FromProcess::Leaving),
         Just(FromProcess::AskLast),
+        any::<u32>().prop_map(|from| FromProcess::AskTopology { from }),
         waiting().prop_map(|text| FromProcess::Waiting { text }),
         progress().prop_map(FromProcess::Progress),
         blob().prop_map(|request| FromProcess::Certify { request }),
@@ -240,6 +246,7 @@ fn from_agent() -> impl Strategy<Value = FromAgent> {
         locator().prop_map(|locator| FromAgent::Listening { locator }),
         blob().prop_map(|news| FromAgent::News { news }),
         Just(FromAgent::Pulse),
+        any::<(u32, u32)>().prop_map(|(rank, from)| FromAgent::AskTopology { rank, from }),
         waiting().prop_map(|text| FromAgent::Fenced { text }),
         (any::<u32>(), waiting()).prop_map(|(rank, text)| FromAgent::Waiting { rank, text }),
         (any::<u32>(), progress())
@@ -722,6 +729,50 @@ fn channels_are_bounded_and_named_as_networks_are() {
     for change in refused {
         let bytes = encoded(with(change)).unwrap();
         assert_eq!(ToProcess::decode(&bytes), Err(DecodeError::Value));
+    }
+}
+
+fn a_topology() -> Topology {
+    Topology {
+        networks: vec![NetworkOf {
+            name: "site".into(),
+            driver: "tcp".into(),
+            is_sealed: true,
+            latency: 8_000,
+            rate: 1 << 30,
+        }],
+        channels: vec![ChannelOf {
+            name: "default".into(),
+            parts: vec![(0, vec![(0, 2)])],
+        }],
+        hosts: vec![HostOf {
+            name: "h1".into(),
+            cluster: "west".into(),
+            ranks: vec![(0, 4)],
+            networks: vec![0],
+            is_gateway: false,
+        }],
+    }
+}
+
+#[test]
+fn a_topology_comes_back_and_one_that_names_no_network_is_refused() {
+    let bytes = a_topology().encode().unwrap();
+    assert_eq!(Topology::decode(&bytes), Ok(a_topology()));
+    for len in 0..bytes.len() {
+        assert!(Topology::decode(&bytes[..len]).is_err(), "{len} bytes");
+    }
+    let refused: [fn(&mut Topology); 4] = [
+        |topology| topology.hosts[0].networks = vec![1],
+        |topology| topology.channels[0].parts[0].0 = 1,
+        |topology| topology.hosts[0].ranks = vec![(4, 4)],
+        |topology| topology.hosts[0].ranks = vec![(0, MAX_PROCESSES + 1)],
+    ];
+    for change in refused {
+        let mut topology = a_topology();
+        change(&mut topology);
+        let bytes = topology.encode().unwrap();
+        assert_eq!(Topology::decode(&bytes), Err(DecodeError::Value));
     }
 }
 
