@@ -109,8 +109,9 @@ impl Launcher {
             options.max_restarts,
             options.pace(),
         );
-        let starts = starts(options, &hosts, &job)?;
-        let whereabouts = Whereabouts::new(options, &hosts, &job)?;
+        let file = networks::read(options)?;
+        let starts = starts(options, file.as_ref(), &hosts, &job)?;
+        let whereabouts = Whereabouts::new(file, &hosts, &job)?;
         let agent_path = match &options.agent_path {
             Some(path) => path.clone(),
             None => std::env::current_exe()

@@ -254,6 +254,9 @@ pub enum TopologyError {
     /// There was no answer in time.
     #[error("it is not known who is where: the launcher did not answer in time; is it stopped?")]
     NoAnswer,
+    /// What is to be said of all hosts is longer than the launcher can say.
+    #[error("it is not known who is where: the job has too many hosts to tell of")]
+    TooMany,
     /// What came makes no sense.
     #[error(
         "it is not known who is where: what the launcher said makes no sense; is it of another version?"

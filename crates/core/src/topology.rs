@@ -205,7 +205,9 @@ impl Topology {
             parts.filter_map(|(network, _)| Some((*network, cost(*network)?)))
         };
         let direct = of(one).filter(|(network, _)| of(other).any(|(its, _)| its == *network));
-        let direct = direct.map(|(_, cost)| cost).min();
+        // Of several that both are on, the first in the file is taken, be it the cheapest or not.
+        let direct = direct.min_by_key(|(network, _)| *network);
+        let direct = direct.map(|(_, cost)| cost);
         let through = || {
             let first = of(one).map(|(_, cost)| cost).min()?;
             Some(first + of(other).map(|(_, cost)| cost).min()? + GATEWAY)

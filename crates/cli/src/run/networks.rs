@@ -23,9 +23,20 @@ pub(crate) struct Layout {
     pub(crate) channels: Vec<Named>,
 }
 
-/// Reads the job's file, if there is one. Says what a user should know about its networks.
-pub(crate) fn networks(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Result<Layout> {
-    let Some(path) = &options.file else {
+/// The job's file, if there is one.
+pub(crate) fn read(options: &Run) -> anyhow::Result<Option<JobFile>> {
+    let file = options.file.as_ref().map(JobFile::read);
+    file.transpose().context("the job's file cannot be used")
+}
+
+/// What the job's file says of each host, if there is one. Says what a user should know about its networks.
+pub(crate) fn networks(
+    options: &Run,
+    file: Option<&JobFile>,
+    hosts: &[Host],
+    job: &Job,
+) -> anyhow::Result<Layout> {
+    let Some(file) = file else {
         return Ok(Layout {
             networks: vec![vec![Network::plain()]; hosts.len()],
             spans: Vec::new(),
@@ -33,11 +44,10 @@ pub(crate) fn networks(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Resu
             channels: vec![Named::default(); hosts.len()],
         });
     };
-    let file = JobFile::read(path).context("the job's file cannot be used")?;
     for network in file.networks() {
         warn(network, hosts.len());
     }
-    let networks = hosts.iter().map(|host| of_host(&file, host));
+    let networks = hosts.iter().map(|host| of_host(file, host));
     let names: Vec<&str> = hosts.iter().map(|host| &host.name[..]).collect();
     let gateways = file.gateways(DEFAULT_CHANNEL, &names);
     let idle = names[options.carriers()..]
@@ -53,10 +63,10 @@ pub(crate) fn networks(options: &Run, hosts: &[Host], job: &Job) -> anyhow::Resu
         networks: networks.collect::<anyhow::Result<_>>()?,
         spans: match gateways[..] {
             [] => Vec::new(),
-            _ => spans(&file, &names)?,
+            _ => spans(file, &names)?,
         },
         is_gateway: names.iter().map(|name| gateways.contains(name)).collect(),
-        channels: channels::named(&file, hosts, job)?,
+        channels: channels::named(file, hosts, job)?,
     })
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use anyhow::Context;
 use mizzen_agent::hide_memory;
+use mizzen_config::JobFile;
 use mizzen_identity::Authority;
 use mizzen_proto::boot::{AGENT_FD, Part, Secret, Start, ToAgent};
 
@@ -16,6 +17,7 @@ use crate::hosts::Host;
 /// What each agent is told to start. Checked here to fit a frame, so that later nothing can fail.
 pub(super) fn starts(
     options: &Run,
+    file: Option<&JobFile>,
     hosts: &[Host],
     job: &Job,
 ) -> anyhow::Result<Vec<Option<ToAgent>>> {
@@ -29,7 +31,7 @@ pub(super) fn starts(
         spans,
         is_gateway,
         channels,
-    } = networks::networks(options, hosts, job)?;
+    } = networks::networks(options, file, hosts, job)?;
     let mut networks = networks.into_iter();
     let secret = || match &authority {
         Some(authority) => Secret::new(authority.to_secret().as_bytes().to_vec()),

@@ -96,6 +96,8 @@ pub(crate) struct Keeper {
     /// The page of it that came.
     page: Mutex<Option<Page>>,
     page_came: Condvar,
+    /// Whether the agent is gone.
+    is_alone: AtomicBool,
     thread: OnceLock<JoinHandle<()>>,
 }
 
@@ -142,6 +144,7 @@ impl Keeper {
             asking: Mutex::default(),
             page: Mutex::default(),
             page_came: Condvar::new(),
+            is_alone: AtomicBool::new(false),
             thread: OnceLock::new(),
         }))
     }
@@ -291,6 +294,9 @@ impl Keeper {
         loop {
             let from = u32::try_from(all.len()).map_err(|_| TopologyError::Malformed)?;
             let Page { total, bytes, .. } = self.ask_page(from, deadline)?;
+            if total == 0 {
+                return Err(TopologyError::TooMany);
+            }
             if bytes.is_empty() || total as usize > MAX_TOPOLOGY {
                 return Err(TopologyError::Malformed);
             }
@@ -303,6 +309,14 @@ impl Keeper {
         }
     }
 
+    /// Who waits for the launcher's answer waits in vain.
+    fn handle_agent_gone(&self) {
+        let page = lock(&self.page);
+        self.is_alone.store(true, Ordering::Release);
+        drop(page);
+        self.page_came.notify_all();
+    }
+
     fn ask_page(&self, from: u32, deadline: Instant) -> Result<Page, TopologyError> {
         let mut page = lock(&self.page);
         let asked = self.tell_agent(&FromProcess::AskTopology { from });
@@ -310,6 +324,9 @@ impl Keeper {
         loop {
             if let Some(came) = page.take().filter(|came| came.from == from) {
                 return Ok(came);
+            }
+            if self.is_alone.load(Ordering::Acquire) {
+                return Err(TopologyError::NoAgent);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -493,6 +510,7 @@ impl Rounds {
                         if !self.hear_agent(&process) {
                             let _ = epoll::delete(&self.epoll, self.keeper.agent.as_fd());
                             process.names_gone();
+                            self.keeper.handle_agent_gone();
                         }
                     }
                     WAKE => {
