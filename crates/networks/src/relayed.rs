@@ -316,6 +316,8 @@ impl Driver for RelayedDriver {
                             Ok(RelayFrame::Grant(grant)) => {
                                 circuits.links.handle_grant(via, &grant)
                             }
+                            // What goes to a gateway of one's own network needs no more room than it has.
+                            Ok(RelayFrame::Blocked(_)) => {}
                             Ok(RelayFrame::Word(word)) => circuits.handle_word(via, word),
                             Ok(RelayFrame::Fragment(header, contents)) => {
                                 circuits.handle_fragment(via, &header, contents, &mut report);

@@ -15,6 +15,12 @@
 //! The shared bytes make it fast, the escapes make it safe. Every reservation is real: all links together reserve no more than the pool, so
 //! every connection can be read at any time.
 //!
+//! # Long ways
+//!
+//! Nobody measures how long a way is. Who waits for a grant says so; if what was granted does not lie at the other end, it is on its way, and the way is too long
+//! for it: then there is twice as much from now on. So it is soon four thirds of what is under way at full speed, and stays small where the way is short, or where
+//! something else is slow. Circuits do the same from end to end.
+//!
 //! # Turns
 //!
 //! On each outgoing link jobs take turns, and the flows of a job, by bytes ([`Turns`]). What is taken out of turn is what goes into an escape.
@@ -35,11 +41,12 @@ mod gateway;
 mod heading;
 mod turns;
 
-pub use circuit::{Broken, Circuit, GAP, KEEP_ALIVE, REMIND, SILENT, TAIL, Turn};
-pub use credit::{Credit, Grant, Lane, Overdrawn, Reserve};
+pub use circuit::{Broken, Circuit, GAP, KEEP_ALIVE, MOST_WINDOW, REMIND, SILENT, TAIL, Turn};
+pub use credit::{Credit, Grant, Lane, MOST_SHARED, Overdrawn, Reserve};
 pub use frames::{
-    Contents, FRAGMENT_HEADER, FRAME_HEADER, FragmentHeader, GRANT, Malformed, PIECE_HEADER,
-    PieceHeader, Progress, RelayFrame, Route, Said, WORD, Word, grant_bytes,
+    BLOCKED, Contents, FRAGMENT_HEADER, FRAME_HEADER, FragmentHeader, GRANT, Malformed,
+    PIECE_HEADER, PieceHeader, Progress, RelayFrame, Route, Said, WORD, Word, blocked_bytes,
+    grant_bytes,
 };
 pub use gateway::{Action, Fate, Full, Gateway, LinkId, Peer, STALL, Tally};
 pub use heading::{FlowId, Heading, Slot};

@@ -6,7 +6,8 @@ use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
     Action, Circuit, Contents, FRAME_HEADER, FragmentHeader, Gateway, Grant, Heading, Lane, LinkId,
-    Peer, PieceHeader, Progress, RelayFrame, Route, Said, Slot, Turn, Word, grant_bytes,
+    Peer, PieceHeader, Progress, RelayFrame, Route, Said, Slot, Turn, Word, blocked_bytes,
+    grant_bytes,
 };
 use mizzen_proto::time::Time;
 
@@ -21,6 +22,7 @@ pub fn run(data: &[u8]) {
         Peer::End(process(1)),
         Peer::End(process(2)),
         Peer::Gateway(HostId(3)),
+        Peer::Gateway(HostId(3)),
     ];
     for (link, peer) in (0..).zip(peers) {
         let _ = gateway.handle_link(LinkId(link), peer, Time(0));
@@ -33,6 +35,11 @@ pub fn run(data: &[u8]) {
         let way = |heading: &Heading| Some(HostId(heading.to.0 & 7));
         match RelayFrame::decode(tape.bytes()) {
             Ok(RelayFrame::Grant(grant)) => gateway.handle_grant(link, &grant, now),
+            Ok(RelayFrame::Blocked(granted)) => {
+                gateway.handle_blocked(link, granted);
+                circuit.handle_blocked();
+                circuit.grow(granted);
+            }
             Ok(RelayFrame::Fragment(header, contents)) => {
                 slot += 1;
                 let length = contents.len() as u32;
@@ -56,7 +63,7 @@ pub fn run(data: &[u8]) {
                 }
             }
         }
-        assert!(gateway.held_bytes() <= gateway.reserved());
+        assert!(gateway.held_bytes() <= gateway.reserved() && gateway.reserved() <= 4 << 20);
         let _ = (circuit.poll_progress(now), circuit.broken(now));
     }
 }
@@ -65,6 +72,7 @@ pub fn run(data: &[u8]) {
 fn look_at(data: &[u8]) {
     match RelayFrame::decode(data) {
         Ok(RelayFrame::Grant(grant)) => assert_eq!(grant_bytes(&grant), data),
+        Ok(RelayFrame::Blocked(granted)) => assert_eq!(blocked_bytes(granted), data),
         Ok(RelayFrame::Word(word)) => assert_eq!(word.to_bytes(), data),
         Ok(RelayFrame::Fragment(header, contents)) => {
             assert_eq!([&header.to_bytes()[..], contents].concat(), data);
@@ -88,6 +96,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         sent: 3,
         taken: 2,
         granted: 1 << 20,
+        blocked: 1 << 19,
     };
     let word = |said| Word {
         route,
@@ -122,6 +131,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         })
         .to_vec(),
     );
+    all.push(blocked_bytes(1 << 18).to_vec());
     for (lane, contents) in [(Lane::Shared, frame), (Lane::Escape(1), body)] {
         all.push([&header(lane).to_bytes()[..], &contents].concat());
     }

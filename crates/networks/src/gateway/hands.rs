@@ -10,7 +10,7 @@ use mizzen_proto::id::ProcessId;
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
     Action, FRAGMENT_HEADER, Fate, FragmentHeader, Gateway, Grant, Heading, LinkId, Peer,
-    RelayFrame, Route, STALL, Said, Slot, Word, grant_bytes,
+    RelayFrame, Route, STALL, Said, Slot, WORD, Word, blocked_bytes, grant_bytes,
 };
 use mizzen_proto::route::{MAX_HOPS, Table};
 use mizzen_proto::time::Time;
@@ -46,6 +46,8 @@ struct State {
     /// Other gateways that this one dials: when, or `None` while it does.
     missing: BTreeMap<(usize, PeerId), Option<Time>>,
     buffers: BTreeMap<Slot, Vec<u8>>,
+    /// Their bytes.
+    buffered: u64,
     spare: Vec<Vec<u8>>,
     next_slot: u64,
     /// Headers of what is held.
@@ -61,6 +63,7 @@ struct Link {
     waiting: VecDeque<(Slot, FragmentHeader)>,
     words: BTreeMap<(ProcessId, ProcessId), Word>,
     grant: Option<Grant>,
+    blocked: Option<u64>,
 }
 
 /// The fragment that has just come, where its driver has it.
@@ -95,6 +98,7 @@ impl<'a> Hands<'a> {
             next_link: 0,
             missing: BTreeMap::new(),
             buffers: BTreeMap::new(),
+            buffered: 0,
             spare: Vec::new(),
             next_slot: 0,
             headers: BTreeMap::new(),
@@ -151,7 +155,7 @@ impl<'a> Hands<'a> {
             let machine = &self.state.machine;
             let sent = machine.tally().sent;
             self.shared.sent.store(sent, Ordering::Relaxed);
-            let held = self.state.buffers.values().map(Vec::len).sum::<usize>() as u64;
+            let held = self.state.buffered;
             self.shared.held.fetch_max(held, Ordering::Relaxed);
         }
         Ok(moved)
@@ -283,6 +287,11 @@ impl State {
                         self.act(drivers, None);
                         true
                     }
+                    Ok(RelayFrame::Blocked(granted)) => {
+                        self.machine.handle_blocked(id, granted);
+                        self.act(drivers, None);
+                        true
+                    }
                     Ok(RelayFrame::Word(word)) => self.handle_word(id, peer, word, drivers),
                     Ok(RelayFrame::Fragment(header, _)) => {
                         self.handle_fragment(id, peer, header, bytes, drivers)
@@ -322,6 +331,7 @@ impl State {
             waiting: VecDeque::new(),
             words: BTreeMap::new(),
             grant: None,
+            blocked: None,
         };
         self.links.insert(id, link);
         if matches!(who, Peer::Gateway(_)) {
@@ -408,7 +418,11 @@ impl State {
             length: 0,
         };
         let to = next(&self.ways, &self.table, &heading);
-        let out = to.and_then(|to| self.link_to(to, &heading));
+        let to = to.map(|to| match to == heading.to {
+            true => Peer::End(heading.process),
+            false => Peer::Gateway(to),
+        });
+        let out = to.and_then(|to| self.machine.link_to(to, WORD as u32));
         match out {
             Some(out) => {
                 let hop = word.hop + 1;
@@ -422,16 +436,6 @@ impl State {
             None => {}
         }
         true
-    }
-
-    /// The link that something goes on over.
-    fn link_to(&self, next: HostId, heading: &Heading) -> Option<LinkId> {
-        let wanted = |link: &&Link| match Who::from(link.peer) {
-            Who::Process(process) => next == heading.to && process == heading.process,
-            Who::Agent(agent) => next != heading.to && agent.host == next,
-        };
-        let mut links = self.links.iter().filter(|(_, link)| wanted(link));
-        links.next_back().map(|(id, _)| *id)
     }
 
     fn say(&mut self, id: LinkId, word: Word) {
@@ -494,6 +498,12 @@ impl State {
                     }
                     self.send(id, drivers);
                 }
+                Action::Blocked(id, granted) => {
+                    if let Some(link) = self.links.get_mut(&id) {
+                        link.blocked = Some(granted);
+                    }
+                    self.send(id, drivers);
+                }
                 Action::Free(slot) => {
                     kept &= fresh.as_ref().is_none_or(|fresh| fresh.slot != slot);
                     self.release(slot);
@@ -522,6 +532,7 @@ impl State {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
         buffer.extend_from_slice(bytes);
+        self.buffered += buffer.len() as u64;
         self.buffers.insert(slot, buffer);
     }
 
@@ -529,6 +540,7 @@ impl State {
     fn release(&mut self, slot: Slot) {
         self.headers.remove(&slot);
         if let Some(buffer) = self.buffers.remove(&slot) {
+            self.buffered -= buffer.len() as u64;
             if self.spare.len() < SPARE {
                 self.spare.push(buffer);
             }
@@ -539,7 +551,10 @@ impl State {
     fn flush(&mut self, drivers: &mut Drivers) {
         let waits = |link: &Link| {
             !link.is_busy
-                && (!link.waiting.is_empty() || !link.words.is_empty() || link.grant.is_some())
+                && (!link.waiting.is_empty()
+                    || !link.words.is_empty()
+                    || link.grant.is_some()
+                    || link.blocked.is_some())
         };
         let waiting = self.links.iter().filter(|(_, link)| waits(link));
         let waiting: Vec<LinkId> = waiting.map(|(id, _)| *id).collect();
@@ -558,6 +573,14 @@ impl State {
             if let Some(grant) = link.grant {
                 if put(link, &mut **driver, &[IoSlice::new(&grant_bytes(&grant))]) {
                     link.grant = None;
+                }
+            } else if let Some(granted) = link.blocked {
+                if put(
+                    link,
+                    &mut **driver,
+                    &[IoSlice::new(&blocked_bytes(granted))],
+                ) {
+                    link.blocked = None;
                 }
             } else if let Some((key, word)) = link.words.first_key_value() {
                 let (key, bytes) = (*key, word.to_bytes());

@@ -235,6 +235,9 @@ impl Circuits {
                 if link.circuit == circuit && link.line.dialled() != dialled =>
             {
                 link.line.handle_progress(progress, now);
+                if link.line.wants_to_grow() {
+                    self.grow(peer);
+                }
                 self.touch(peer);
                 self.look_by(now + REMIND);
             }
@@ -558,7 +561,12 @@ impl Circuits {
                 link.has_turn = false;
                 return None;
             }
-            Next::Stuck => return Some(Sent::No),
+            Next::Stuck => {
+                if std::mem::take(&mut link.wants_word) {
+                    self.touch(peer);
+                }
+                return Some(Sent::No);
+            }
             Next::Frame => {
                 if link.queue.is_empty() && link.wants_room {
                     link.wants_room = false;
@@ -655,6 +663,18 @@ impl Circuits {
         })
     }
 
+    /// Gives a circuit over a long way a larger window, if there is memory for it.
+    fn grow(&mut self, peer: PeerId) {
+        let linked = self.peers.values().filter_map(|peer| match peer {
+            Peer::Linked(link) => Some(link.line.more()),
+            Peer::Dialling(_) => None,
+        });
+        let free = WINDOWS.saturating_sub(linked.sum());
+        if let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) {
+            link.line.grow(free);
+        }
+    }
+
     /// A circuit is there.
     fn open(
         &mut self,
@@ -747,8 +767,10 @@ impl Circuits {
 
 /// The longest frame.
 pub(super) const MAX_FRAME: usize = FRAGMENT as usize - FRAGMENT_HEADER - FRAME_HEADER.len();
-/// Bytes that may be under way to a process on one circuit.
+/// Bytes that may be under way to a process on one circuit, in the beginning.
 const WINDOW: u64 = 4 << 20;
+/// Bytes by which the windows of all circuits may have grown.
+const WINDOWS: u64 = 256 << 20;
 /// Fragments sent in one turn.
 const SENDS: usize = 64;
 /// How soon a process is asked again for a circuit, and how late.

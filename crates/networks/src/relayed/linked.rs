@@ -25,6 +25,8 @@ pub(super) struct Linked {
     pub(super) is_reported: bool,
     pub(super) has_turn: bool,
     pub(super) wants_room: bool,
+    /// The other end is to hear that it has granted too little.
+    pub(super) wants_word: bool,
     /// Frames that were taken and did not go yet.
     pub(super) queue: VecDeque<Vec<u8>>,
     pub(super) queued: usize,
@@ -70,6 +72,7 @@ impl Linked {
             is_reported: false,
             has_turn: false,
             wants_room: false,
+            wants_word: false,
             queue: VecDeque::new(),
             queued: 0,
             outgoing: VecDeque::new(),
@@ -220,7 +223,11 @@ impl Linked {
         now: Time,
     ) -> Sent {
         let length = length + FRAGMENT_HEADER;
-        let Some(route) = route.filter(|_| self.line.may_send(length)) else {
+        if !self.line.may_send(length) {
+            self.wants_word |= self.line.handle_blocked();
+            return Sent::No;
+        }
+        let Some(route) = route else {
             return Sent::No;
         };
         let header = FragmentHeader {

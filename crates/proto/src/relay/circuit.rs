@@ -16,6 +16,11 @@ use crate::time::Time;
 pub struct Circuit {
     dialled: bool,
     window: u64,
+    /// What had been granted when the window grew the last time.
+    grown: u64,
+    more: u64,
+    /// What had been granted to us when we last had to wait.
+    blocked: u64,
     /// What came so far, in bytes.
     came: u64,
     /// Of us.
@@ -61,12 +66,15 @@ pub enum Broken {
 }
 
 impl Circuit {
-    /// One that is there. The other end may send so many bytes at a time.
+    /// One that is there. The other end may send so many bytes at a time; more, when that turns out to be too little for the length of the way.
     #[must_use]
     pub fn new(dialled: bool, window: u64, now: Time) -> Self {
         Self {
             dialled,
             window,
+            grown: window,
+            more: 0,
+            blocked: 0,
             came: 0,
             sent: 0,
             sent_bytes: 0,
@@ -93,6 +101,14 @@ impl Circuit {
     #[must_use]
     pub fn may_send(&self, length: usize) -> bool {
         self.theirs.granted.saturating_sub(self.sent_bytes) >= charge(length)
+    }
+
+    /// Something waits because not enough was granted. Whether the other end is to be told.
+    pub fn handle_blocked(&mut self) -> bool {
+        let is_new = self.theirs.granted > self.blocked;
+        self.blocked = self.theirs.granted;
+        self.must_tell |= is_new;
+        is_new
     }
 
     /// The number of the next fragment that is sent.
@@ -175,6 +191,10 @@ impl Circuit {
         // Nobody takes what was not sent.
         self.theirs.taken = self.theirs.taken.max(theirs.taken.min(self.sent));
         self.theirs.granted = self.theirs.granted.max(theirs.granted);
+        self.theirs.blocked = self
+            .theirs
+            .blocked
+            .max(theirs.blocked.min(self.told.granted));
         if was_whole {
             self.moved_at = now;
         }
@@ -199,6 +219,7 @@ impl Circuit {
             sent: self.sent,
             taken: self.taken,
             granted: self.freed + self.window,
+            blocked: self.blocked,
         };
         Some(self.told)
     }
@@ -208,7 +229,7 @@ impl Circuit {
     pub fn broken(&self, now: Time) -> Option<Broken> {
         // On a cable that many share it may take a while until it is our turn again.
         let patience = match self.has_early {
-            true => GAP,
+            true => GAP.max(self.longest * 4),
             false => TAIL.max(self.longest * 4),
         };
         if self.is_missing() && now.since(self.moved_at) >= patience {
@@ -227,6 +248,31 @@ impl Circuit {
         now + if is_busy { REMIND } else { KEEP_ALIVE }
     }
 
+    /// If the other end had to wait though it got more the last time, and not for what lies here, the window is too small for the length of the way.
+    #[must_use]
+    pub fn wants_to_grow(&self) -> bool {
+        let lies_here = self.came.saturating_sub(self.freed) > self.window / 4;
+        self.theirs.blocked >= self.grown && !lies_here && self.window < MOST_WINDOW
+    }
+
+    /// The window doubles, as far as `free` allows.
+    pub fn grow(&mut self, free: u64) {
+        let more = self.window.min(MOST_WINDOW.saturating_sub(self.window));
+        let more = more.min(free);
+        if more > 0 {
+            self.window += more;
+            self.more += more;
+            self.grown = self.freed + self.window;
+            self.must_tell = true;
+        }
+    }
+
+    /// How much larger the window is than in the beginning.
+    #[must_use]
+    pub fn more(&self) -> u64 {
+        self.more
+    }
+
     /// Whether something that was sent has not come.
     fn is_missing(&self) -> bool {
         self.has_early || self.theirs.sent > self.taken
@@ -241,12 +287,16 @@ fn charge(length: usize) -> u64 {
 /// What the place of a fragment costs, however short it is.
 const PLACE: u64 = 256;
 
+/// The most that may be under way on one circuit: what is at 10 Gbit/s and 50 ms.
+pub const MOST_WINDOW: u64 = 64 << 20;
+
 /// How often the other end is told how far we are while it has not acknowledged all.
 pub const REMIND: Duration = Duration::from_millis(200);
 /// How often, if there is nothing to say.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// What is missing while later ones are here is lost after this time without anything in its turn.
-pub const GAP: Duration = Duration::from_millis(500);
+/// Long enough for a connection of several that has to send something twice, while the others go on.
+pub const GAP: Duration = Duration::from_millis(1500);
 /// What is said to be sent is lost after this time without anything in its turn.
 pub const TAIL: Duration = Duration::from_secs(4);
 /// Who says nothing for so long, though asked, is not there.

@@ -44,6 +44,12 @@ impl Credit {
         }
     }
 
+    /// The shared bytes that were granted so far.
+    #[must_use]
+    pub fn granted(&self) -> u64 {
+        self.granted.shared
+    }
+
     /// Whether shared bytes are left for a fragment of this length.
     #[must_use]
     pub fn has_shared(&self, length: u32) -> bool {
@@ -75,6 +81,11 @@ impl Credit {
 #[derive(Debug, Clone)]
 pub struct Reserve {
     size: u64,
+    /// Of the size, what is for all hops.
+    shared: u64,
+    /// What had been granted when there was more the last time, and how much more there is than in the beginning.
+    grown: u64,
+    more: u64,
     granted: Grant,
     used: Grant,
 }
@@ -96,6 +107,9 @@ impl Reserve {
         granted.escapes[1..=usize::from(hops)].fill(1);
         Self {
             size: shared + u64::from(hops) * FRAGMENT,
+            shared,
+            grown: shared,
+            more: 0,
             granted,
             used: Grant::default(),
         }
@@ -105,6 +119,42 @@ impl Reserve {
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// The shared bytes that may be on their way or here at a time.
+    #[must_use]
+    pub fn shared(&self) -> u64 {
+        self.shared
+    }
+
+    /// How many of them came since the beginning.
+    #[must_use]
+    pub fn more(&self) -> u64 {
+        self.more
+    }
+
+    /// The other end had to wait when so much was granted to it. If that is not for what lies here, but for the length of the way, there are twice as many
+    /// shared bytes from now on, as far as `free` and [`MOST_SHARED`] allow. Whether there are more.
+    ///
+    /// Once in a round trip at most: it must have used what it got the last time.
+    pub fn handle_blocked(&mut self, at: u64, free: u64) -> bool {
+        let unused = self.granted.shared - self.used.shared.min(self.granted.shared);
+        let here = self.shared.saturating_sub(unused);
+        let more = self
+            .shared
+            .max(FRAGMENT)
+            .min(free)
+            .min(MOST_SHARED.saturating_sub(self.shared));
+        let is_far = at >= self.grown && at <= self.granted.shared && here <= self.shared / 4;
+        if !is_far || more == 0 {
+            return false;
+        }
+        self.more += more;
+        self.shared += more;
+        self.size += more;
+        self.granted.shared += more;
+        self.grown = self.granted.shared;
+        true
     }
 
     /// What was granted so far.
@@ -151,6 +201,9 @@ impl Reserve {
 fn charge(length: u32) -> u64 {
     u64::from(length).max(PLACE)
 }
+
+/// The most shared bytes of one link: what is under way at 10 Gbit/s and 50 ms.
+pub const MOST_SHARED: u64 = 64 << 20;
 
 /// What the place of a fragment costs, however short it is.
 const PLACE: u64 = 256;

@@ -3,6 +3,7 @@
 //! | frame | from | length |
 //! | --- | --- | --- |
 //! | grant | a gateway, to whoever sends to it | [`GRANT`] |
+//! | blocked | a gateway that waits for a grant | [`BLOCKED`] |
 //! | fragment | an end; gateways change only hop and lane | [`FRAGMENT_HEADER`] and what the ends say to each other |
 //! | word | an end, or a gateway that knows no way on; gateways change only the hop | [`WORD`] |
 
@@ -17,6 +18,8 @@ use crate::route::{FRAGMENT, MAX_HOPS};
 
 /// Bytes of a grant.
 pub const GRANT: usize = size_of::<GrantLayout>();
+/// Bytes of saying that something waits.
+pub const BLOCKED: usize = size_of::<BlockedLayout>();
 /// Bytes in front of a fragment's contents.
 pub const FRAGMENT_HEADER: usize = size_of::<FragmentLayout>();
 /// Bytes of a word.
@@ -141,6 +144,8 @@ pub struct Progress {
     pub taken: u64,
     /// Bytes that may be sent to it, from the beginning.
     pub granted: u64,
+    /// What had been granted to it when it last had to wait for more.
+    pub blocked: u64,
 }
 
 impl Word {
@@ -162,6 +167,7 @@ impl Word {
             sent: progress.sent.into(),
             taken: progress.taken.into(),
             granted: progress.granted.into(),
+            blocked: progress.blocked.into(),
         };
         zerocopy::transmute!(layout)
     }
@@ -231,6 +237,8 @@ impl<'a> Contents<'a> {
 pub enum RelayFrame<'a> {
     /// What may be sent.
     Grant(Grant),
+    /// Something waits, though so many shared bytes were granted.
+    Blocked(u64),
     /// Something that is handed on.
     Fragment(FragmentHeader, &'a [u8]),
     /// About a circuit.
@@ -261,6 +269,7 @@ impl<'a> RelayFrame<'a> {
             Some(KIND_GRANT) => decode_grant(bytes),
             Some(KIND_FRAGMENT) => decode_fragment(bytes),
             Some(KIND_WORD) => decode_word(bytes),
+            Some(KIND_BLOCKED) => decode_blocked(bytes),
             _ => None,
         };
         frame.ok_or(malformed)
@@ -281,6 +290,22 @@ pub fn grant_bytes(grant: &Grant) -> [u8; GRANT] {
         escapes,
     };
     zerocopy::transmute!(layout)
+}
+
+/// The bytes of saying that something waits, though so many shared bytes were granted.
+#[must_use]
+pub fn blocked_bytes(granted: u64) -> [u8; BLOCKED] {
+    let layout = BlockedLayout {
+        kind: KIND_BLOCKED,
+        zero: [0; 7],
+        granted: granted.into(),
+    };
+    zerocopy::transmute!(layout)
+}
+
+fn decode_blocked<'a>(bytes: &[u8]) -> Option<RelayFrame<'a>> {
+    let layout = BlockedLayout::ref_from_bytes(bytes).ok()?;
+    (layout.zero == [0; 7]).then_some(RelayFrame::Blocked(layout.granted.get()))
 }
 
 fn decode_grant<'a>(bytes: &[u8]) -> Option<RelayFrame<'a>> {
@@ -320,6 +345,7 @@ fn decode_word<'a>(bytes: &[u8]) -> Option<RelayFrame<'a>> {
         sent: layout.sent.get(),
         taken: layout.taken.get(),
         granted: layout.granted.get(),
+        blocked: layout.blocked.get(),
     };
     let is_empty = progress == Progress::default();
     let said = match layout.said {
@@ -393,6 +419,7 @@ struct WordLayout {
     sent: U64,
     taken: U64,
     granted: U64,
+    blocked: U64,
 }
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -402,6 +429,14 @@ struct GrantLayout {
     zero: [u8; 7],
     shared: U64,
     escapes: [U64; MAX_HOPS as usize],
+}
+
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct BlockedLayout {
+    kind: u8,
+    zero: [u8; 7],
+    granted: U64,
 }
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -419,6 +454,7 @@ const KIND_PIECE: u8 = 2;
 const KIND_GRANT: u8 = 1;
 const KIND_FRAGMENT: u8 = 2;
 const KIND_WORD: u8 = 3;
+const KIND_BLOCKED: u8 = 4;
 
 /// Stands for [`Lane::Last`].
 const LAST: u8 = 255;

@@ -16,7 +16,7 @@ use crate::time::Time;
 pub struct LinkId(pub u64);
 
 /// Who is at the other end of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Peer {
     /// A process, which hands nothing on: what comes from it has passed no gateway.
     End(ProcessId),
@@ -38,6 +38,8 @@ pub enum Action {
     Send(LinkId, Heading, Lane, Slot),
     /// Tell the other end what it may send. A newer grant replaces one that has not gone out yet.
     Grant(LinkId, Grant),
+    /// Tell the other end that something waits for more than the so many shared bytes that it has granted. A newer one replaces it.
+    Blocked(LinkId, u64),
     /// The buffer is free: what was in it was dropped.
     Free(Slot),
     /// Tell the origin of a flow that its end, this process, does not take what comes: what was under way to it is dropped.
@@ -85,12 +87,16 @@ pub struct Gateway {
     pool: u64,
     shared: u64,
     links: BTreeMap<LinkId, Link>,
+    /// The links with each, the oldest first.
+    with: BTreeMap<Peer, Vec<LinkId>>,
     /// Where each buffer came from.
     slots: BTreeMap<Slot, Origin>,
     /// Bytes of buffers that came over links that are no more: they are not free before they went on.
     orphaned: u64,
     actions: VecDeque<Action>,
     tally: Tally,
+    /// How often a link was chosen.
+    choices: u64,
 }
 
 #[derive(Debug)]
@@ -100,6 +106,10 @@ struct Link {
     /// What the other end was told last.
     told: Grant,
     credit: Credit,
+    /// What was granted when it last had to be said that something waits.
+    blocked: Option<u64>,
+    /// When it was last chosen among several, in order.
+    chosen: u64,
     turns: Turns,
     /// Buffers that the driver has, and whose.
     flying: BTreeMap<Slot, FlowId>,
@@ -123,16 +133,19 @@ impl Gateway {
             pool,
             shared,
             links: BTreeMap::new(),
+            with: BTreeMap::new(),
             slots: BTreeMap::new(),
             orphaned: 0,
             actions: VecDeque::new(),
             tally: Tally::default(),
+            choices: 0,
         }
     }
 
     // What happens.
 
-    /// A link is there. Memory is reserved for it, and granted.
+    /// A link is there. Memory is reserved for it, and granted. With another gateway there may be several: short fragments go over the oldest, so that they wait
+    /// for no long one, and long ones over that of the others which has the least to do, in turn where it is the same.
     ///
     /// # Errors
     /// There is none left.
@@ -157,12 +170,15 @@ impl Gateway {
             reserve,
             told,
             credit: Credit::default(),
+            blocked: None,
+            chosen: 0,
             turns: Turns::default(),
             flying: BTreeMap::new(),
             flying_bytes: 0,
             moved: now,
         };
         self.links.insert(link, link_state);
+        self.with.entry(peer).or_default().push(link);
         Ok(())
     }
 
@@ -229,6 +245,8 @@ impl Gateway {
             }
         };
         if let Some(link) = self.links.get_mut(&out) {
+            self.choices += 1;
+            link.chosen = self.choices;
             link.turns.push(heading, slot);
         }
         self.pump(out, now);
@@ -240,6 +258,22 @@ impl Gateway {
         if let Some(state) = self.links.get_mut(&link) {
             state.credit.handle_grant(grant);
             self.pump(link, now);
+        }
+    }
+
+    /// Something waits at the other end of a link for more than it was granted. If the way is so long, it gets more.
+    pub fn handle_blocked(&mut self, id: LinkId, at: u64) {
+        // Half of the memory at most is for long ways, and half of what is left for links that are yet to come.
+        let more = self.links.values().map(|link| link.reserve.more());
+        let free = (self.pool / 2).saturating_sub(more.sum());
+        let free = free.min(self.pool.saturating_sub(self.reserved()) / 2);
+        let Some(link) = self.links.get_mut(&id) else {
+            return;
+        };
+        let may_grow = self.shared > 0 && matches!(link.peer, Peer::Gateway(_));
+        if may_grow && link.reserve.handle_blocked(at, free) {
+            link.told = *link.reserve.granted();
+            self.actions.push_back(Action::Grant(id, link.told));
         }
     }
 
@@ -292,6 +326,32 @@ impl Gateway {
 
     // Getters.
 
+    /// The link that so many bytes for somebody go over.
+    #[must_use]
+    pub fn link_to(&self, peer: Peer, length: u32) -> Option<LinkId> {
+        let all = self.with.get(&peer)?;
+        let (first, others) = all.split_first()?;
+        match peer {
+            // It came again: what it had before is about to be lost.
+            Peer::End(_) => all.last().copied(),
+            Peer::Gateway(_) => {
+                let load = |id: &LinkId| {
+                    let link = self.links.get(id);
+                    let waits = |link: &Link| link.turns.bytes() + link.flying_bytes;
+                    link.map(|link| (waits(link), link.chosen))
+                };
+                let is_free = load(first).is_some_and(|(waits, _)| waits < WINDOW);
+                let among = match length <= SHORT {
+                    true if is_free => std::slice::from_ref(first),
+                    true => all,
+                    false if others.is_empty() => all,
+                    false => others,
+                };
+                among.iter().copied().min_by_key(load)
+            }
+        }
+    }
+
     /// How many fragments it holds.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -339,15 +399,11 @@ impl Gateway {
             Some(_) if is_last => Some(Peer::End(heading.process)),
             next => next.map(Peer::Gateway),
         };
-        peer.and_then(|peer| self.link_to(peer)).ok_or_else(|| {
-            self.tally.no_way += 1;
-            Fate::NoWay
-        })
-    }
-
-    fn link_to(&self, peer: Peer) -> Option<LinkId> {
-        let mut links = self.links.iter().filter(|(_, link)| link.peer == peer);
-        links.next_back().map(|(id, _)| *id)
+        peer.and_then(|peer| self.link_to(peer, heading.length))
+            .ok_or_else(|| {
+                self.tally.no_way += 1;
+                Fate::NoWay
+            })
     }
 
     /// Sends what may go over a link.
@@ -371,6 +427,12 @@ impl Gateway {
             self.tally.escaped += u64::from(matches!(lane, Lane::Escape(_)));
             self.actions
                 .push_back(Action::Send(id, heading, lane, slot));
+        }
+        let waits = link.flying_bytes < WINDOW && !link.turns.is_empty();
+        let granted = link.credit.granted();
+        if waits && Some(granted) > link.blocked && matches!(link.peer, Peer::Gateway(_)) {
+            link.blocked = Some(granted);
+            self.actions.push_back(Action::Blocked(id, granted));
         }
     }
 
@@ -398,6 +460,12 @@ impl Gateway {
     /// A link is no more; what came over it is still here.
     fn forget(&mut self, link: LinkId) -> Option<Link> {
         let lost = self.links.remove(&link)?;
+        if let Some(all) = self.with.get_mut(&lost.peer) {
+            all.retain(|other| *other != link);
+            if all.is_empty() {
+                self.with.remove(&lost.peer);
+            }
+        }
         let of_it = self.slots.values().filter(|origin| origin.link == link);
         self.orphaned += of_it.map(|origin| u64::from(origin.length)).sum::<u64>();
         Some(lost)
@@ -420,7 +488,7 @@ impl Gateway {
         link.reserve.free(origin.lane, origin.length);
         let granted = *link.reserve.granted();
         // Shared bytes are told of by quarters, escapes at once.
-        let much = granted.shared - link.told.shared >= (self.shared / 4).max(1);
+        let much = granted.shared - link.told.shared >= (link.reserve.shared() / 4).max(1);
         if much || granted.escapes != link.told.escapes {
             link.told = granted;
             self.actions.push_back(Action::Grant(origin.link, granted));
@@ -453,6 +521,9 @@ fn choose(link: &mut Link) -> Option<(u64, Lane)> {
     }
     None
 }
+
+/// What is not longer does not wait for what is.
+const SHORT: u32 = 4096;
 
 /// Bytes that the driver of a link has at a time: the rest waits here, where it takes turns.
 const WINDOW: u64 = 4 * FRAGMENT;

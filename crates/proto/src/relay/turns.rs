@@ -96,7 +96,10 @@ impl Turns {
         jobs.left = jobs.left.saturating_sub(length);
         let flows = jobs.flows.get_mut(&flow)?;
         flows.left = flows.left.saturating_sub(length);
-        flows.queue.retain(|other| *other != number);
+        match flows.queue.front() == Some(&number) {
+            true => drop(flows.queue.pop_front()),
+            false => flows.queue.retain(|other| *other != number),
+        }
         if flows.queue.is_empty() {
             jobs.flows.remove(&flow);
             jobs.ring.retain(|other| *other != flow);

@@ -5,8 +5,9 @@ use std::time::Duration;
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
-    Broken, Circuit, Contents, FragmentHeader, GAP, Grant, KEEP_ALIVE, Lane, Overdrawn,
-    PieceHeader, Progress, RelayFrame, Route, SILENT, Said, TAIL, Turn, Word, grant_bytes,
+    Broken, Circuit, Contents, FragmentHeader, GAP, Grant, KEEP_ALIVE, Lane, MOST_WINDOW,
+    Overdrawn, PieceHeader, Progress, RelayFrame, Route, SILENT, Said, TAIL, Turn, Word,
+    blocked_bytes, grant_bytes,
 };
 use mizzen_proto::time::Time;
 use proptest::prelude::*;
@@ -27,8 +28,15 @@ fn tell(ends: &mut [Circuit; 2], from: usize, now: Time) -> bool {
     let said = ends[from].poll_progress(now);
     if let Some(progress) = said {
         ends[1 - from].handle_progress(progress, now);
+        grow(&mut ends[1 - from]);
     }
     said.is_some()
+}
+
+fn grow(end: &mut Circuit) {
+    if end.wants_to_grow() {
+        end.grow(u64::MAX);
+    }
 }
 
 #[test]
@@ -117,14 +125,17 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
         (1..=8_u8).prop_map(Lane::Escape)
     ];
     let said = prop_oneof![
-        (any::<bool>(), any::<[u64; 3]>()).prop_map(|(dialled, [sent, taken, granted])| {
-            let progress = Progress {
-                sent,
-                taken,
-                granted,
-            };
-            Said::Open { dialled, progress }
-        }),
+        (any::<bool>(), any::<[u64; 4]>()).prop_map(
+            |(dialled, [sent, taken, granted, blocked])| {
+                let progress = Progress {
+                    sent,
+                    taken,
+                    granted,
+                    blocked,
+                };
+                Said::Open { dialled, progress }
+            }
+        ),
         Just(Said::Closed),
         Just(Said::NoWay)
     ];
@@ -163,12 +174,14 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
         grant.escapes[1..].copy_from_slice(&escapes);
         grant_bytes(&grant).to_vec()
     });
-    prop_oneof![word, fragment, grant]
+    let blocked = any::<u64>().prop_map(|granted| blocked_bytes(granted).to_vec());
+    prop_oneof![word, fragment, grant, blocked]
 }
 
 fn encode(frame: &RelayFrame<'_>) -> Vec<u8> {
     match frame {
         RelayFrame::Grant(grant) => grant_bytes(grant).to_vec(),
+        RelayFrame::Blocked(granted) => blocked_bytes(*granted).to_vec(),
         RelayFrame::Word(word) => word.to_bytes().to_vec(),
         RelayFrame::Fragment(header, contents) => [&header.to_bytes()[..], contents].concat(),
     }
@@ -250,4 +263,70 @@ fn a_way_back_leads_back() {
     assert_eq!(route.back().to, process(6));
     assert_eq!(route.back().back(), route);
     assert_ne!(route.flow(), route.back().flow());
+}
+
+#[test]
+fn a_window_grows_with_the_length_of_the_way_and_not_with_what_lies_there() {
+    let mut ends = pair();
+    let mut windows = vec![];
+    for round in 0..10 {
+        let mut sent = 0;
+        while ends[0].may_send(LONG) {
+            ends[0].handle_sent(LONG, Time(round));
+            sent += 1;
+        }
+        windows.push(sent * LONG as u64);
+        assert!(ends[0].handle_blocked(), "it is new");
+        assert!(!ends[0].handle_blocked(), "and then it is not");
+        for _ in 0..sent {
+            let next = ends[1].next();
+            assert_eq!(
+                ends[1].handle_fragment(next, LONG, Time(round)),
+                Ok(Turn::Now)
+            );
+            ends[1].free(LONG);
+        }
+        assert!(tell(&mut ends, 0, Time(round)));
+        assert!(tell(&mut ends, 1, Time(round)));
+    }
+    assert!(
+        windows.windows(2).all(|pair| pair[1] >= pair[0]),
+        "{windows:?}"
+    );
+    let last = *windows.last().unwrap();
+    assert!(
+        last <= MOST_WINDOW && last > MOST_WINDOW - 2 * LONG as u64,
+        "{windows:?}"
+    );
+
+    // Nothing is freed: it is not the way.
+    let mut ends = pair();
+    while ends[0].may_send(LONG) {
+        let number = ends[0].next_number();
+        ends[0].handle_sent(LONG, Time(1));
+        ends[1].handle_fragment(number, LONG, Time(1)).unwrap();
+    }
+    ends[0].handle_blocked();
+    tell(&mut ends, 0, Time(1));
+    tell(&mut ends, 1, Time(1));
+    assert!(!ends[0].may_send(LONG));
+    // Who says that it waits at what was not granted is believed once for each word that grants more.
+    let lie = Progress {
+        blocked: u64::MAX,
+        ..Progress::default()
+    };
+    let mut end = Circuit::new(true, WINDOW, Time(0));
+    end.poll_progress(Time(0));
+    for _ in 0..20 {
+        end.handle_progress(lie, Time(1));
+        grow(&mut end);
+    }
+    let told = end.poll_progress(Time(1)).expect("it has more to give");
+    assert_eq!(told.granted, 2 * WINDOW); // And there may be little left.
+    let mut end = Circuit::new(true, WINDOW, Time(0));
+    end.grow(1000);
+    assert_eq!(end.more(), 1000);
+    end.grow(0);
+    let told = end.poll_progress(Time(1)).expect("it is new");
+    assert_eq!(told.granted, WINDOW + 1000);
 }

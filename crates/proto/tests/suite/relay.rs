@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
-    Action, Credit, Fate, FlowId, Gateway, Grant, Heading, Lane, LinkId, Overdrawn, Peer, Reserve,
-    STALL, Slot, Turns,
+    Action, Credit, Fate, FlowId, Gateway, Grant, Heading, Lane, LinkId, MOST_SHARED, Overdrawn,
+    Peer, Reserve, STALL, Slot, Turns,
 };
 use mizzen_proto::route::{FRAGMENT, MAX_HOPS};
 use mizzen_proto::time::Time;
@@ -297,7 +297,7 @@ fn what_waited_for_a_lost_link_takes_another_way_or_is_dropped() {
         );
         assert_eq!(fate, Ok(Fate::Queued));
     }
-    assert!(actions(&mut gateway).is_empty());
+    assert_eq!(actions(&mut gateway), [Action::Blocked(LinkId(2), 0)]);
     gateway.handle_grant(
         LinkId(3),
         Reserve::new(FRAGMENT, MAX_HOPS).granted(),
@@ -340,4 +340,203 @@ fn at_the_last_gateway_that_it_may_pass_only_its_end_is_left() {
         |_| None,
     );
     assert_eq!(fate, Ok(Fate::NoWay));
+}
+
+/// What a gateway says to another that grants, over a way of this many fragments, until it has said all; the shared bytes in the end.
+fn over_a_way(length: usize, lies_there: bool) -> u64 {
+    let mut reserve = Reserve::new(4 * FRAGMENT, MAX_HOPS);
+    let mut credit = Credit::default();
+    let mut way: std::collections::VecDeque<Option<Lane>> = vec![None; length].into();
+    let mut grants: std::collections::VecDeque<Grant> = vec![*reserve.granted(); length].into();
+    let mut blocked = 0;
+    let mut heard: std::collections::VecDeque<u64> = vec![0; length].into();
+    let mut lies = Vec::new();
+    for _ in 0..length * 40 {
+        // One fragment in each step, if it may.
+        credit.handle_grant(&grants.pop_front().expect("one in each step"));
+        let lane = match credit.has_shared(WHOLE) {
+            true => credit.take(1, WHOLE),
+            false => None,
+        };
+        if lane.is_none() {
+            blocked = credit.granted();
+        }
+        way.push_back(lane);
+        heard.push_back(blocked);
+        if let Some(lane) = way.pop_front().flatten() {
+            assert_eq!(reserve.handle_arrival(lane, 2, WHOLE), Ok(()));
+            lies.push(lane);
+        }
+        if !lies_there {
+            lies.drain(..).for_each(|lane| reserve.free(lane, WHOLE));
+        }
+        reserve.handle_blocked(heard.pop_front().expect("one in each step"), u64::MAX);
+        grants.push_back(*reserve.granted());
+    }
+    reserve.shared()
+}
+
+#[test]
+fn a_link_gets_as_much_room_as_its_way_is_long_and_no_more() {
+    for length in [1, 10, 100] {
+        let shared = over_a_way(length, false) / FRAGMENT;
+        // A round trip is two ways.
+        let needed = 2 * length as u64;
+        assert!(shared >= needed, "{shared} for {needed}");
+        assert!(shared <= (2 * needed).max(4), "{shared} for {needed}");
+    }
+    assert_eq!(over_a_way(10, true), 4 * FRAGMENT, "nobody takes it there");
+}
+
+#[test]
+fn a_link_gets_no_more_room_than_there_is() {
+    let mut reserve = Reserve::new(FRAGMENT, MAX_HOPS);
+    let told = reserve.granted().shared;
+    assert!(
+        !reserve.handle_blocked(told - 1, u64::MAX),
+        "it had more since"
+    );
+    assert!(
+        !reserve.handle_blocked(told + 1, u64::MAX),
+        "nobody granted that"
+    );
+    assert!(!reserve.handle_blocked(told, 0));
+    assert!(reserve.handle_blocked(told, 100));
+    assert_eq!(reserve.shared(), FRAGMENT + 100);
+    assert_eq!(reserve.size(), (1 + u64::from(MAX_HOPS)) * FRAGMENT + 100);
+    assert!(
+        !reserve.handle_blocked(told, u64::MAX),
+        "it has not used that"
+    );
+    while reserve.handle_blocked(reserve.granted().shared, u64::MAX) {}
+    assert_eq!(reserve.shared(), MOST_SHARED);
+
+    // Half of a gateway's memory is for links that are yet to come; processes have enough.
+    let mut gateway = Gateway::new(23 * FRAGMENT, 4 * FRAGMENT);
+    for (link, peer) in [(0, Peer::Gateway(HostId(1))), (1, Peer::End(process(2)))] {
+        gateway
+            .handle_link(LinkId(link), peer, Time(0))
+            .expect("there is room");
+    }
+    actions(&mut gateway);
+    let reserved = gateway.reserved();
+    gateway.handle_blocked(LinkId(1), 4 * FRAGMENT);
+    assert_eq!(gateway.reserved(), reserved);
+    gateway.handle_blocked(LinkId(0), 4 * FRAGMENT);
+    // 17 were reserved, and of the other 6 it gets 3.
+    assert_eq!(gateway.reserved(), 20 * FRAGMENT);
+    assert!(matches!(
+        actions(&mut gateway)[..],
+        [Action::Grant(LinkId(0), _)]
+    ));
+}
+
+#[test]
+fn who_waits_for_a_grant_says_so_once() {
+    let mut gateway = Gateway::new(100 * FRAGMENT, 4 * FRAGMENT);
+    for (link, peer) in [(1, 1), (2, 2)] {
+        gateway
+            .handle_link(LinkId(link), Peer::Gateway(HostId(peer)), Time(0))
+            .expect("there is room");
+    }
+    let grant = Grant {
+        shared: FRAGMENT,
+        ..Grant::default()
+    };
+    gateway.handle_grant(LinkId(2), &grant, Time(0));
+    actions(&mut gateway);
+    let mut said = Vec::new();
+    for slot in 0..3 {
+        let through_two = |_: &Heading| Some(HostId(2));
+        gateway
+            .handle_fragment(
+                IN,
+                heading(0, 0, WHOLE),
+                Lane::Shared,
+                Slot(slot),
+                Time(1),
+                through_two,
+            )
+            .expect("it was granted");
+        said.extend(actions(&mut gateway));
+    }
+    assert!(
+        matches!(
+            said[..],
+            [Action::Send(OUT, ..), Action::Blocked(OUT, FRAGMENT)]
+        ),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn short_fragments_wait_for_no_long_ones_and_long_ones_go_where_there_is_least() {
+    let mut gateway = Gateway::new(400 * FRAGMENT, 16 * FRAGMENT);
+    let peer = Peer::Gateway(HostId(1));
+    for link in 1..=3 {
+        gateway
+            .handle_link(LinkId(link), peer, Time(0))
+            .expect("there is room");
+        let grant = *Reserve::new(16 * FRAGMENT, MAX_HOPS).granted();
+        gateway.handle_grant(LinkId(link), &grant, Time(0));
+    }
+    gateway
+        .handle_link(LinkId(9), Peer::Gateway(HostId(7)), Time(0))
+        .expect("there is room");
+    actions(&mut gateway);
+    let mut taken = Vec::new();
+    for (slot, length) in (0..).zip([WHOLE, WHOLE, 100, WHOLE, 100, WHOLE]) {
+        let through_one = |_: &Heading| Some(HostId(1));
+        gateway
+            .handle_fragment(
+                LinkId(9),
+                heading(0, 0, length),
+                Lane::Shared,
+                Slot(slot),
+                Time(1),
+                through_one,
+            )
+            .expect("it was granted");
+        taken.extend(
+            actions(&mut gateway)
+                .into_iter()
+                .filter_map(|action| match action {
+                    Action::Send(LinkId(link), ..) => Some(link),
+                    _ => None,
+                }),
+        );
+    }
+    assert_eq!(taken, [2, 3, 1, 2, 1, 3]);
+    // Where nothing waits they take turns.
+    for slot in 0..6 {
+        let link = LinkId(taken[slot as usize]);
+        gateway.handle_sent(link, Slot(slot), Time(1));
+    }
+    actions(&mut gateway);
+    let mut turns = Vec::new();
+    for slot in 10..14 {
+        let through_one = |_: &Heading| Some(HostId(1));
+        gateway
+            .handle_fragment(
+                LinkId(9),
+                heading(0, 0, WHOLE),
+                Lane::Shared,
+                Slot(slot),
+                Time(1),
+                through_one,
+            )
+            .expect("it was granted");
+        for action in actions(&mut gateway) {
+            if let Action::Send(LinkId(link), ..) = action {
+                turns.push(link);
+                gateway.handle_sent(LinkId(link), Slot(slot), Time(1));
+            }
+        }
+    }
+    assert_eq!(turns, [2, 3, 2, 3]);
+    // What is lost is not chosen.
+    gateway.handle_lost(LinkId(3), Time(2), |_| Some(HostId(1)));
+    gateway.handle_lost(LinkId(1), Time(2), |_| Some(HostId(1)));
+    assert_eq!(gateway.link_to(peer, 1), Some(LinkId(2)));
+    assert_eq!(gateway.link_to(peer, WHOLE), Some(LinkId(2)));
 }

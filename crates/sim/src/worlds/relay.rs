@@ -45,6 +45,8 @@ pub const SCENARIO: Scenario = Scenario {
         "a fragment had no way",
         "a host was cut for taking nothing",
         "there were no shared bytes",
+        "a link got more room",
+        "two gateways had several links",
     ],
     run: |seed, record| run(Relays::new(seed), seed, record),
 };

@@ -167,7 +167,7 @@ impl End {
                     context.send(gateway.connection, acknowledged);
                 }
             }
-            Packet::Taken(_) => (),
+            Packet::Taken(_) | Packet::Blocked(_) => (),
             Packet::Grant(grant) => {
                 let me = self.me;
                 let mut gateways = self.gateways.values_mut();

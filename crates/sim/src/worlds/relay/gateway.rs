@@ -56,8 +56,12 @@ impl GatewayNode {
         let plan = Rc::clone(&self.plan);
         let links = plan.links(self.me).iter().copied();
         for peer in links.filter(|other| *other < self.me) {
-            let mut known = self.peers.values().chain(self.dialling.values());
-            if known.all(|known| *known != peer) {
+            let known = self.peers.values().chain(self.dialling.values());
+            let wanted = match plan.is_gateway(peer) {
+                true => plan.stripes,
+                false => 1,
+            };
+            for _ in known.filter(|known| **known == peer).count()..wanted {
                 self.dialling.insert(context.dial(MachineId(peer.0)), peer);
             }
         }
@@ -80,6 +84,9 @@ impl GatewayNode {
         context: &mut Context<'_, M>,
     ) {
         self.dialling.remove(&connection);
+        if self.plan.is_gateway(peer) && self.peers.values().any(|other| *other == peer) {
+            context.sometimes("two gateways had several links");
+        }
         self.peers.insert(connection, peer);
         let at = match self.plan.is_gateway(peer) {
             true => Peer::Gateway(peer),
@@ -155,6 +162,13 @@ impl GatewayNode {
                 self.gateway.handle_sent(link(from), slot, now);
             }
             Packet::Grant(grant) => self.gateway.handle_grant(link(from), &grant, now),
+            Packet::Blocked(at) => {
+                let before = self.gateway.reserved();
+                self.gateway.handle_blocked(link(from), at);
+                if self.gateway.reserved() > before {
+                    context.sometimes("a link got more room");
+                }
+            }
             Packet::Acknowledged {
                 to,
                 by,
@@ -198,6 +212,9 @@ impl GatewayNode {
                 }
                 Action::Grant(LinkId(to), grant) => {
                     context.send(ConnectionId(to), Packet::Grant(grant))
+                }
+                Action::Blocked(LinkId(to), granted) => {
+                    context.send(ConnectionId(to), Packet::Blocked(granted))
                 }
                 Action::Free(slot) => drop(self.buffers.remove(&slot)),
                 // Its end resends what is not acknowledged anyway.

@@ -19,6 +19,8 @@ pub(super) enum Packet {
     /// What was in that buffer has been read.
     Taken(Slot),
     Grant(Grant),
+    /// Something waits, though so much was granted.
+    Blocked(u64),
     /// What the ends say to each other is state, outside all credits.
     Acknowledged {
         to: NodeId,
@@ -34,6 +36,7 @@ impl Payload for Packet {
             Packet::Fragment { heading, .. } => 32 + heading.length as usize,
             Packet::Taken(_) => 0,
             Packet::Grant(_) => 80,
+            Packet::Blocked(_) => 16,
             Packet::Acknowledged { .. } => 24,
         }
     }

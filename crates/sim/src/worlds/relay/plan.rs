@@ -55,6 +55,8 @@ pub(super) struct Plan {
     pub(super) window: usize,
     pub(super) pool: u64,
     pub(super) shared: u64,
+    /// Links between two gateways.
+    pub(super) stripes: usize,
 }
 
 impl Plan {
@@ -210,7 +212,9 @@ impl Plan {
             let far = others.filter(|to| !near[end as usize].contains(to));
             pairs.extend(far.take(targets).map(|to| (NodeId(end), to)));
         }
-        let most = links.iter().map(BTreeSet::len).max().unwrap_or(0) + ends.min(12) as usize;
+        let stripes = if ends > 40 { 1 } else { rng.usize(1..=3) };
+        let most =
+            stripes * links.iter().map(BTreeSet::len).max().unwrap_or(0) + ends.min(12) as usize;
         Self {
             gateways,
             nodes,
@@ -225,6 +229,7 @@ impl Plan {
             window: rng.usize(1..40),
             pool: (most as u64 + 1) * 40 * FRAGMENT,
             shared: [0, 1, 2, 16][rng.usize(..4)] * FRAGMENT,
+            stripes,
         }
     }
 
