@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use mizzen_identity::Credentials;
-use mizzen_networks::{Directory, Gateway, GatewayAt, GatewayOptions, Memory, Opened, Ways, open};
+use mizzen_networks::{
+    Directory, Gateway, GatewayAt, GatewayOptions, Memory, Opened, Ways, open, stream_name,
+};
 use mizzen_proto::boot::{Start, ToProcess};
 use mizzen_proto::membership::{AgentId, Epoch, HostId, MAX_LOCATOR, Members};
 
@@ -52,7 +54,7 @@ impl Gateways {
         }
         ensure!(
             locator.len() <= MAX_LOCATOR,
-            "this host has too many addresses for a gateway; name the interfaces of each network in the job's file"
+            "this host has too many addresses for a gateway; name the interfaces of each network in the job's file, or fewer `streams`"
         );
         Ok(())
     }
@@ -120,11 +122,13 @@ fn begin(
     };
     let mut drivers = Vec::new();
     for network in &start.networks {
-        let opened = open(&credentials, &network.elsewhere(), address);
-        let Opened { driver, .. } = opened
-            .map_err(anyhow::Error::msg)
-            .with_context(|| format!("the network {} cannot be used", network.name))?;
-        drivers.push((network.name.clone(), driver));
+        for stream in 0..network.streams.max(1) {
+            let opened = open(&credentials, &network.for_gateways(), address);
+            let Opened { driver, .. } = opened
+                .map_err(anyhow::Error::msg)
+                .with_context(|| format!("the network {} cannot be used", network.name))?;
+            drivers.push((stream_name(&network.name, stream), driver));
+        }
     }
     let options = GatewayOptions {
         agent,

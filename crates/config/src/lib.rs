@@ -37,6 +37,8 @@
 //! | `interfaces` | names of interfaces or subnets, in order of preference | what can be reached |
 //! | `security` | `"tls"`, or `"trusted"`: nobody else can read or write on this network | `"tls"` |
 //! | `port` | where processes listen, `"tcp"` only | a free one |
+//! | `streams` | its hosts are far from each other: so many connections, 1 to 16, two gateways have over it, `"tcp"` only | near, 1 |
+//! | `rate` | the same: so many Mbit/s two gateways send each other at most, `"tcp"` only | what they find |
 //! | `provider` | the libfabric provider, `"ofi"` only | libfabric's choice |
 //!
 //! A network with the driver `"ofi"` does not encrypt, so it must be declared `security = "trusted"`: the author of the file

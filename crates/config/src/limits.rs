@@ -18,6 +18,12 @@ pub const HOSTS: usize = 65_536;
 /// Interfaces and subnets that a network lists.
 pub const INTERFACES: usize = 64;
 
+/// Connections that two gateways have over a network: enough for 10 Gbit/s at 50 ms, with the memory that Linux gives to one.
+pub const STREAMS: u8 = 16;
+
+/// What a cable carries, in Mbit/s.
+pub const RATE: u64 = 1_000_000;
+
 /// Bytes of the name of a network, a channel or a cluster.
 pub const NAME: usize = 32;
 

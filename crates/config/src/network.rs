@@ -18,6 +18,18 @@ pub struct Network {
     pub interfaces: Vec<Interface>,
     /// Who can listen.
     pub security: Security,
+    /// The connections that two gateways have with each other over it, if its hosts are far from each other.
+    pub streams: Option<u8>,
+    /// What two gateways send each other over it at most, in Mbit/s, if they are far from each other.
+    pub rate: Option<u64>,
+}
+
+impl Network {
+    /// Whether its hosts are far from each other.
+    #[must_use]
+    pub fn is_far(&self) -> bool {
+        self.streams.is_some() || self.rate.is_some()
+    }
 }
 
 /// What moves the messages of a network.

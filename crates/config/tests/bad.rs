@@ -197,6 +197,25 @@ fn what_is_no_port_is_refused() {
 }
 
 #[test]
+fn what_is_no_number_of_connections_is_refused() {
+    for streams in ["-1", "0", "17", "256"] {
+        assert_refused(
+            &format!("streams = {streams}"),
+            1,
+            &["connections with each other", "from 1 to 16"],
+        );
+    }
+    assert_refused("streams = '4'", 1, &["`streams` is a number"]);
+    for rate in ["-1", "0", "1000001", "99999999999999999999999999"] {
+        let said = ["Mbit/s", "from 1 to 1000000"];
+        assert_refused(&format!("rate = {rate}"), 1, &said);
+    }
+    assert_refused("rate = '1Gbit'", 1, &["`rate` is a number"]);
+    let rest = "driver = 'ofi'\nsecurity = 'trusted'\nstreams = 4";
+    assert_refused(rest, 3, &["`streams` is for networks", "remove `streams`"]);
+}
+
+#[test]
 fn a_provider_is_a_word() {
     let long = "x".repeat(limits::PROVIDER + 1);
     for provider in ["", "tcp rxm", "a,b", "$(x)", &long] {

@@ -25,15 +25,18 @@ fn two_lines_are_a_file() {
     assert_eq!(network.hosts, Hosts::All);
     assert!(network.interfaces.is_empty());
     assert_eq!(network.security, Security::Tls);
+    assert!(!network.is_far());
 }
 
 #[test]
 fn every_key_of_a_tcp_network_is_read() {
     let network = network(
         "driver = 'tcp'\nhosts = ['b', 'a']\ninterfaces = ['eth0', '10.1.0.0/16', 'fd00::/8']\n\
-         security = 'trusted'\nport = 4711",
+         security = 'trusted'\nport = 4711\nstreams = 8\nrate = 1000",
     );
     assert_eq!(network.driver, Driver::Tcp { port: 4711 });
+    assert_eq!((network.streams, network.rate), (Some(8), Some(1000)));
+    assert!(network.is_far());
     assert_eq!(network.hosts, Hosts::Only(["a".into(), "b".into()].into()));
     let interfaces: Vec<String> = network
         .interfaces

@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn any_value_gets_an_answer(key in "name|driver|hosts|interfaces|security|port|provider", value in "[\\[\\]{}\"'a-z0-9./:=,-]{0,24}") {
+    fn any_value_gets_an_answer(key in "name|driver|hosts|interfaces|security|port|provider|streams|rate", value in "[\\[\\]{}\"'a-z0-9./:=,-]{0,24}") {
         look_at(format!("[[network]]\nname = 'a'\n{key} = {value}\n").as_bytes());
         look_at(format!("[[network]]\n{key} = \"{value}\"\nname = 'a'\n").as_bytes());
     }

@@ -44,21 +44,37 @@ impl GatewayAt {
     #[must_use]
     pub fn parse(agent: AgentId, locator: &str) -> Option<Self> {
         let parts = locator.split(';').filter_map(|part| part.split_once('='));
-        let ours = parts.filter_map(|(name, at)| {
-            let name = name.strip_prefix(MARK)?;
-            Some((name.to_owned(), Locator::new(at).ok()?))
-        });
-        let at: BTreeMap<String, Locator> = ours.collect();
+        let ours = parts.filter_map(|(name, at)| Some((name.strip_prefix(MARK)?, at)));
+        let mut at: BTreeMap<String, Locator> = BTreeMap::new();
+        for (name, place) in ours {
+            let (first, ports) = place.split_once(STREAM).unwrap_or((place, ""));
+            let Ok(first) = Locator::new(first) else {
+                continue;
+            };
+            let ports = ports.split(',').filter(|port| !port.is_empty());
+            for (stream, port) in (1..=u8::MAX).zip(ports) {
+                if let Ok(place) = Locator::new(&at_port(&first, port)) {
+                    at.insert(stream_name(name, stream), place);
+                }
+            }
+            at.insert(name.to_owned(), first);
+        }
         (!at.is_empty()).then_some(Self { agent, at })
     }
 
     /// What [`parse`](Self::parse) reads.
     #[must_use]
     pub fn text(&self) -> String {
-        let parts = self
-            .at
-            .iter()
-            .map(|(name, at)| format!("{MARK}{name}={at}"));
+        let networks = self.at.iter().filter(|(name, _)| !name.contains(STREAM));
+        let parts = networks.map(|(name, first)| {
+            // Those of one network differ only in their ports: there may be many, and little room.
+            let others = (1..=u8::MAX).map_while(|stream| self.at.get(&stream_name(name, stream)));
+            let ports = others.filter_map(|at| Some(at.as_str().rsplit_once(':')?.1));
+            match ports.collect::<Vec<_>>()[..] {
+                [] => format!("{MARK}{name}={first}"),
+                ref ports => format!("{MARK}{name}={first}{STREAM}{}", ports.join(",")),
+            }
+        });
         parts.collect::<Vec<_>>().join(";")
     }
 }
@@ -110,6 +126,30 @@ impl AsFd for Directory {
     }
 }
 
+/// What gateways call one of the connections that they have with each other over a network: the first is called as the network, which processes know.
+///
+/// ```
+/// assert_eq!(mizzen_networks::stream_name("wan", 0), "wan");
+/// assert_eq!(mizzen_networks::stream_name("wan", 2), "wan#2");
+/// ```
+#[must_use]
+pub fn stream_name(network: &str, stream: u8) -> String {
+    match stream {
+        0 => network.to_owned(),
+        _ => format!("{network}{STREAM}{stream}"),
+    }
+}
+
+/// The same addresses, with another port.
+fn at_port(locator: &Locator, port: &str) -> String {
+    let all = locator.as_str().split(',');
+    let all = all.map(|one| match one.rsplit_once(':') {
+        Some((address, _)) => format!("{address}:{port}"),
+        None => one.to_owned(),
+    });
+    all.collect::<Vec<_>>().join(",")
+}
+
 /// The gateway that drivers call so, among these.
 pub(crate) fn find(known: &BTreeMap<HostId, GatewayAt>, peer: PeerId) -> Option<&GatewayAt> {
     let Who::Agent(agent) = Who::from(peer) else {
@@ -120,3 +160,39 @@ pub(crate) fn find(known: &BTreeMap<HostId, GatewayAt>, peer: PeerId) -> Option<
 
 /// What stands before a network's name where a gateway is meant.
 const MARK: char = '@';
+/// What stands between a network's name and the number of a connection.
+const STREAM: char = '#';
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_connections_take_little_room() {
+        let agent = AgentId::new(HostId(2), 1);
+        let place = |port: u16| format!("10.81.0.11:{port},[fd00::11]:{port}");
+        let mut at = BTreeMap::new();
+        for stream in 0..16_u8 {
+            let place = Locator::new(&place(40_000 + u16::from(stream))).unwrap();
+            at.insert(stream_name("wan", stream), place);
+        }
+        at.insert("wan2".into(), Locator::new("h").unwrap());
+        let gateway = GatewayAt { agent, at };
+        let text = gateway.text();
+        assert!(text.len() < 150, "{text}");
+        assert_eq!(GatewayAt::parse(agent, &text), Some(gateway));
+        // Whoever says it.
+        let many = format!("@wan=h:1#{}", "7,".repeat(300));
+        for text in [
+            "@wan=#7",
+            "@wan=#",
+            "@=h#1",
+            "@=",
+            "@wan=h#1,,2",
+            "@wan=h:1#x",
+            &many,
+        ] {
+            let _ = GatewayAt::parse(agent, text);
+        }
+    }
+}

@@ -28,7 +28,7 @@ mod peer;
 mod relayed;
 mod ways;
 
-pub use directory::{Directory, GatewayAt};
+pub use directory::{Directory, GatewayAt, stream_name};
 pub use gateway::{Gateway, GatewayOptions, Memory};
 pub use open::{Opened, open};
 pub use peer::{Who, agent_id, process_id};

@@ -9,7 +9,7 @@ use mizzen_ofi::{OfiDriver, OfiOptions};
 use mizzen_proto::boot::{Carrier, Network};
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::{AgentId, HostId};
-use mizzen_tcp::{Records, Security, TcpDriver, TcpOptions, interfaces};
+use mizzen_tcp::{Far, Records, Security, TcpDriver, TcpOptions, interfaces};
 
 use crate::peer::{agent_id, process_id};
 
@@ -37,9 +37,11 @@ pub fn open(
     } else {
         (Records::Sealed, "TLS 1.3")
     };
+    let far = (network.streams > 0).then_some(Far { pace: network.pace });
     let tcp = |port, records| {
         let options = TcpOptions::new(own_id(credentials), security(credentials).records(records))
             .listen(SocketAddr::new(listen, port))
+            .far(far)
             .offered(offered.clone());
         TcpDriver::new(options).map_err(|error| error.to_string())
     };

@@ -1,5 +1,5 @@
 //! The driver whose links go through gateways keeps the contract of all drivers: over TCP on the loopback interface, through one gateway, and through
-//! two in a row.
+//! two in a row, with one connection between them and with three.
 
 mod common;
 
@@ -34,4 +34,10 @@ mod two_gateways {
     use super::*;
 
     mizzen_driver::conformance!(Clusters::new(2));
+}
+
+mod three_streams {
+    use super::*;
+
+    mizzen_driver::conformance!(Clusters::striped(3));
 }

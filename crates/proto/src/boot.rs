@@ -38,7 +38,9 @@ pub use limits::{
     MAX_LIST, MAX_LOCATOR, MAX_MAP_NAME, MAX_OUTPUT, MAX_PACKET, MAX_PASSED, MAX_PROCESSES,
     MAX_QUESTION, MAX_REQUEST, MAX_SECRET, MAX_WAITING, OUTPUT_ROOM,
 };
-pub use network::{Carrier, MAX_INTERFACES, MAX_NETWORKS, MAX_RANGES, MAX_SPANS, Network, Span};
+pub use network::{
+    Carrier, MAX_INTERFACES, MAX_NETWORKS, MAX_RANGES, MAX_SPANS, MAX_STREAMS, Network, Span,
+};
 pub use process::{Boot, FromProcess, ToProcess};
 pub use progress::Progress;
 pub use secret::Secret;

@@ -51,7 +51,7 @@ impl TcpDriver {
     /// Takes strangers in, a bounded number at a time.
     pub(crate) fn accept_strangers(&mut self) -> std::io::Result<()> {
         for _ in 0..ACCEPT_TURN {
-            match listener::accept(&self.listener)? {
+            match listener::accept(&self.listener, self.far)? {
                 Accepted::Connection(socket) => self.admit_stranger(socket),
                 Accepted::Nobody => {
                     self.has_callers = false;
@@ -339,7 +339,7 @@ impl TcpDriver {
             let Some((address, until)) = next else {
                 return self.fail_dial(peer);
             };
-            match listener::dial(address) {
+            match listener::dial(address, self.far) {
                 Err(error) => dial.failure = ConnectFailure::Unreachable(error.kind()),
                 Ok(socket) => {
                     dial.trying = next;

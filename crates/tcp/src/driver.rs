@@ -17,6 +17,7 @@ use mizzen_driver::{
 use crate::addresses::{addresses_in, in_order, interfaces, locator_of};
 use crate::connection::{Connection, Turn};
 use crate::dial::Dial;
+use crate::far::Far;
 use crate::handshake::Greeting;
 use crate::header::{Asked, MAX_FRAME};
 use crate::knock::Knocks;
@@ -65,6 +66,7 @@ pub struct TcpDriver {
     pub(crate) security: Security,
     pub(crate) hello_patience: Duration,
     pub(crate) dial_patience: Duration,
+    pub(crate) far: Option<Far>,
     caps: Caps,
     locator: Locator,
     pub(crate) poller: Poller,
@@ -122,6 +124,7 @@ impl TcpDriver {
             security,
             listen: address,
             offered,
+            far,
             hello_patience,
             dial_patience,
         } = options;
@@ -145,6 +148,7 @@ impl TcpDriver {
             security,
             hello_patience,
             dial_patience,
+            far,
             caps,
             locator: locator_of(bound, &offered).map_err(system)?,
             poller,

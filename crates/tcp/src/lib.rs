@@ -14,6 +14,7 @@
 //! | `connection`, `send`, `receive` | an open link and its two halves |
 //! | `wire` | the bytes of a connection |
 //! | `header` | what goes before each frame and each piece of a body |
+//! | `far` | how connections over long ways are set up |
 //! | `liveness`, `knock` | whether the other end still answers; how a host that does not is found again |
 //! | `slots`, `queue`, `poller`, `listener`, `addresses`, `options` | what the name says |
 
@@ -22,6 +23,7 @@ mod admission;
 mod connection;
 mod dial;
 mod driver;
+mod far;
 #[doc(hidden)]
 pub mod fuzzing;
 mod handshake;
@@ -41,5 +43,6 @@ mod wire;
 
 pub use addresses::{Interface, interfaces};
 pub use driver::TcpDriver;
+pub use far::Far;
 pub use options::{OpenError, TcpOptions};
 pub use security::{Identify, Records, Security};

@@ -9,6 +9,7 @@ use rustix::net::{SocketFlags, accept_with};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::addresses::interfaces;
+use crate::far::Far;
 use crate::liveness::SILENCE;
 
 /// What became of an accept.
@@ -40,11 +41,11 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
 }
 
 /// Takes one connection that waits.
-pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Accepted> {
+pub(crate) fn accept(listener: &OwnedFd, far: Option<Far>) -> io::Result<Accepted> {
     loop {
         match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
             Ok(socket) => {
-                if set_up(&socket).is_err() {
+                if set_up(&socket, far).is_err() {
                     // It broke before it was ours.
                     continue;
                 }
@@ -64,7 +65,7 @@ pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Accepted> {
 }
 
 /// A connection to `address`, under way.
-pub(crate) fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
+pub(crate) fn dial(address: SocketAddr, far: Option<Far>) -> io::Result<OwnedFd> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM.nonblocking().cloexec(),
@@ -76,7 +77,7 @@ pub(crate) fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
         Err(error) => return Err(error),
     }
     let socket = OwnedFd::from(socket);
-    set_up(&socket)?;
+    set_up(&socket, far)?;
     Ok(socket)
 }
 
@@ -108,10 +109,13 @@ pub(crate) fn describe(socket: &impl AsFd) -> Option<String> {
     Some(format!("{} to {there}{through}", here.ip()))
 }
 
-fn set_up(socket: &OwnedFd) -> io::Result<()> {
+fn set_up(socket: &OwnedFd, far: Option<Far>) -> io::Result<()> {
     let socket = SockRef::from(socket);
     // Frames are latency; what can be sent together is sent in one call anyway.
     socket.set_tcp_nodelay(true)?;
+    if let Some(far) = far {
+        far.set_up(&socket)?;
+    }
     // The first probe comes after one interval, and the last is given one to be answered.
     let probe = SILENCE / (PROBES + 1);
     let keepalive = TcpKeepalive::new()

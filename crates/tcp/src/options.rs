@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mizzen_driver::PeerId;
 
+use crate::far::Far;
 use crate::security::Security;
 
 /// How to attach to a TCP network.
@@ -21,6 +22,8 @@ pub struct TcpOptions {
     pub listen: SocketAddr,
     /// The addresses that others are told, in order of preference; if there are none, those that they can most likely reach.
     pub offered: Vec<IpAddr>,
+    /// What is known of the way to others, if they are far away.
+    pub far: Option<Far>,
     /// How long a stranger may take to say who it is.
     pub hello_patience: Duration,
     /// How long one address of a locator may take to answer before the next is tried.
@@ -36,6 +39,7 @@ impl TcpOptions {
             security,
             listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             offered: Vec::new(),
+            far: None,
             hello_patience: HELLO_PATIENCE,
             dial_patience: DIAL_PATIENCE,
         }
@@ -51,6 +55,12 @@ impl TcpOptions {
     #[must_use]
     pub fn offered(self, offered: Vec<IpAddr>) -> Self {
         Self { offered, ..self }
+    }
+
+    /// The same, for others who are far away, or not.
+    #[must_use]
+    pub fn far(self, far: Option<Far>) -> Self {
+        Self { far, ..self }
     }
 
     /// The same, giving a stranger this much time.

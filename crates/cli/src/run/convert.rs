@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use mizzen_config::{Driver, Interface, Security};
-use mizzen_proto::boot::{Carrier, MAX_INTERFACES, Network};
+use mizzen_proto::boot::{Carrier, MAX_INTERFACES, MAX_STREAMS, Network};
 
 pub(super) fn convert(network: &mizzen_config::Network) -> anyhow::Result<Network> {
     ensure!(
@@ -27,6 +27,14 @@ pub(super) fn convert(network: &mizzen_config::Network) -> anyhow::Result<Networ
         carrier,
         interfaces: interfaces.collect(),
         trusted: network.security == Security::Trusted,
+        streams: match network.is_far() {
+            true => network.streams.unwrap_or(1).min(MAX_STREAMS),
+            false => 0,
+        },
+        // Of a packet of 1,514 bytes 1,448 are ours: the rest is not counted.
+        pace: network
+            .rate
+            .map_or(0, |rate| rate * 1_000_000 / 8 * 95 / 100),
     })
 }
 

@@ -35,12 +35,18 @@ impl Source<'_> {
             let place = table.get("security").or(table.get("driver"));
             return Err(self.at(place.unwrap_or(value), "security", ErrorKind::NotTrusted));
         }
+        let streams = table.get("streams").map(|value| self.streams(value));
+        let streams = streams.transpose()?;
+        let rate = table.get("rate").map(|value| self.rate(value));
+        let rate = rate.transpose()?;
         Ok(Network {
             name,
             driver,
             hosts,
             interfaces,
             security,
+            streams,
+            rate,
         })
     }
 
@@ -49,18 +55,20 @@ impl Source<'_> {
             Some(value) => self.choice(value, "driver", DRIVERS)?,
             None => "tcp",
         };
-        let (foreign, of) = if driver == "tcp" {
-            ("provider", "ofi")
+        let (foreign, of): (&[&'static str], _) = if driver == "tcp" {
+            (&["provider"], "ofi")
         } else {
-            ("port", "tcp")
+            (&["port", "streams", "rate"], "tcp")
         };
-        if let Some((key, _)) = table.get_key_value(foreign) {
-            let kind = ErrorKind::OtherDriver {
-                key: foreign,
-                of,
-                driver,
-            };
-            return Err(self.error(&key.span(), Some(foreign), kind));
+        for foreign in foreign {
+            if let Some((key, _)) = table.get_key_value(*foreign) {
+                let kind = ErrorKind::OtherDriver {
+                    key: foreign,
+                    of,
+                    driver,
+                };
+                return Err(self.error(&key.span(), Some(foreign), kind));
+            }
         }
         if driver == "tcp" {
             let port = table.get("port").map(|value| self.port(value));
@@ -80,6 +88,30 @@ impl Source<'_> {
         u16::from_str_radix(number.as_str(), number.radix()).map_err(|_| {
             let port = shorten(number.as_str());
             self.at(value, "port", ErrorKind::BadPort { port })
+        })
+    }
+
+    fn streams(&self, value: &Spanned<DeValue<'_>>) -> Result<u8, Error> {
+        let DeValue::Integer(number) = value.get_ref() else {
+            return Err(self.wrong_type(value, "streams", "a number"));
+        };
+        let streams = u8::from_str_radix(number.as_str(), number.radix()).ok();
+        let streams = streams.filter(|streams| (1..=limits::STREAMS).contains(streams));
+        streams.ok_or_else(|| {
+            let streams = shorten(number.as_str());
+            self.at(value, "streams", ErrorKind::BadStreams { streams })
+        })
+    }
+
+    fn rate(&self, value: &Spanned<DeValue<'_>>) -> Result<u64, Error> {
+        let DeValue::Integer(number) = value.get_ref() else {
+            return Err(self.wrong_type(value, "rate", "a number"));
+        };
+        let rate = u64::from_str_radix(number.as_str(), number.radix()).ok();
+        let rate = rate.filter(|rate| (1..=limits::RATE).contains(rate));
+        rate.ok_or_else(|| {
+            let rate = shorten(number.as_str());
+            self.at(value, "rate", ErrorKind::BadRate { rate })
         })
     }
 
@@ -128,6 +160,8 @@ const NETWORK_KEYS: &[&str] = &[
     "security",
     "port",
     "provider",
+    "streams",
+    "rate",
 ];
 const DRIVERS: &[&str] = &["tcp", "ofi"];
 const SECURITIES: &[&str] = &["tls", "trusted"];

@@ -189,6 +189,18 @@ pub enum ErrorKind {
         /// It, as written.
         port: String,
     },
+    /// A number of connections that gateways cannot have with each other.
+    #[error("two gateways cannot have {streams} connections with each other")]
+    BadStreams {
+        /// It, as written.
+        streams: String,
+    },
+    /// What no cable carries.
+    #[error("a cable cannot carry {rate} Mbit/s")]
+    BadRate {
+        /// It, as written.
+        rate: String,
+    },
     /// What cannot be the name of a provider.
     #[error("{provider} cannot be the name of a provider")]
     BadProvider {
@@ -288,6 +300,14 @@ impl ErrorKind {
             Self::BadPort { .. } => {
                 "write a whole number from 1 to 65535, or 0 for any that is free".to_owned()
             }
+            Self::BadStreams { .. } => format!(
+                "write a whole number from 1 to {}, or remove `streams` if the hosts are near each other",
+                crate::limits::STREAMS
+            ),
+            Self::BadRate { .. } => format!(
+                "write the megabits a second that it carries: a whole number from 1 to {}",
+                crate::limits::RATE
+            ),
             Self::BadProvider { .. } => format!(
                 "write one that `fi_info -l` shows, as in \"tcp;ofi_rxm\": at most {} characters",
                 limits::PROVIDER

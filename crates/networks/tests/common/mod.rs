@@ -9,7 +9,7 @@ use mizzen_driver::{Driver, PeerId};
 use mizzen_identity::{Authority, Credentials, Identity};
 use mizzen_networks::{
     Directory, Gateway, GatewayOptions, Memory, Opened, RelayedDriver, RelayedOptions, Ways, Who,
-    open,
+    open, stream_name,
 };
 use mizzen_proto::boot::{Carrier, Network, Span};
 use mizzen_proto::membership::{AgentId, HostId};
@@ -22,6 +22,7 @@ pub(crate) struct Clusters {
     number: [u8; 16],
     ways: Ways,
     networks: Vec<String>,
+    streams: u8,
     gateways: Vec<Option<Gateway>>,
     /// Of the gateways and of all processes.
     directories: Vec<Arc<Directory>>,
@@ -31,17 +32,22 @@ impl Clusters {
     /// With so many gateways in a row.
     pub(crate) fn new(gateways: u32) -> Self {
         let between: Vec<(u32, u32)> = (0..gateways).map(|left| (left, left + 1)).collect();
-        Self::with(gateways, &between)
+        Self::with(gateways, &between, 1)
+    }
+
+    /// With two gateways, which have so many connections with each other.
+    pub(crate) fn striped(streams: u8) -> Self {
+        Self::with(2, &[(0, 1), (1, 2)], streams)
     }
 
     /// Two networks, with so many gateways between them.
     pub(crate) fn beside(gateways: u32) -> Self {
         let between: Vec<(u32, u32)> = (0..gateways).map(|_| (0, 1)).collect();
-        Self::with(1, &between)
+        Self::with(1, &between, 1)
     }
 
     /// Networks from 0 to `last`, and for each gateway the two that it is on.
-    fn with(last: u32, between: &[(u32, u32)]) -> Self {
+    fn with(last: u32, between: &[(u32, u32)], streams: u8) -> Self {
         static JOBS: AtomicU64 = AtomicU64::new(0);
         let mut number = [0; 16];
         number[..8].copy_from_slice(&JOBS.fetch_add(1, Ordering::Relaxed).to_le_bytes());
@@ -53,6 +59,7 @@ impl Clusters {
             number,
             ways: Ways::new(&spans),
             networks,
+            streams,
             gateways: Vec::new(),
             directories: Vec::new(),
         };
@@ -127,12 +134,17 @@ impl Clusters {
         let identity = identity.expect("a good name");
         let credentials = self.authority.credentials(&identity).expect("an authority");
         let on = [on.0, on.1].map(|index| &self.networks[index as usize]);
-        let drivers = on.map(|network| (network.clone(), driver(&credentials, network)));
+        let mut drivers = Vec::new();
+        for network in on {
+            for stream in 0..self.streams {
+                drivers.push((stream_name(network, stream), driver(&credentials, network)));
+            }
+        }
         let options = GatewayOptions {
             agent,
             ways: self.ways.clone(),
             directory: Arc::clone(directory),
-            drivers: drivers.into(),
+            drivers,
             memory: Memory::default(),
         };
         Gateway::start(options).expect("descriptors and a thread")
@@ -158,6 +170,8 @@ fn driver(credentials: &Credentials, name: &str) -> Box<dyn Driver> {
         carrier: Carrier::Tcp { port: 0 },
         interfaces: Vec::new(),
         trusted: true,
+        streams: 0,
+        pace: 0,
     };
     let credentials = credentials.for_gateways().expect("settings");
     let opened = open(&credentials, &network, Some(Ipv4Addr::LOCALHOST.into()));

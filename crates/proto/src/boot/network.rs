@@ -14,6 +14,10 @@ pub struct Network {
     pub interfaces: Vec<String>,
     /// Whether its records are in clear after the handshake.
     pub trusted: bool,
+    /// The connections that two gateways have with each other over it, if its hosts are far from each other; or 0.
+    pub streams: u8,
+    /// Bytes a second that a connection sends over it at most, if its hosts are far from each other; or 0.
+    pub pace: u64,
 }
 
 /// What carries a network.
@@ -39,6 +43,8 @@ impl Network {
             carrier: Carrier::Tcp { port: 0 },
             interfaces: Vec::new(),
             trusted: false,
+            streams: 0,
+            pace: 0,
         }
     }
 
@@ -52,6 +58,16 @@ impl Network {
         Self {
             carrier,
             ..self.clone()
+        }
+    }
+
+    /// The same, for one of the connections of two gateways, listening anywhere else. One of them is for what is short; the others share what the network carries.
+    #[must_use]
+    pub fn for_gateways(&self) -> Self {
+        let others = u64::from(self.streams).saturating_sub(1);
+        Self {
+            pace: self.pace.div_ceil(others.max(1)),
+            ..self.elsewhere()
         }
     }
 
@@ -91,6 +107,8 @@ impl Network {
             w.text(interface, MAX_WORD)?;
         }
         w.u8(u8::from(self.trusted));
+        w.u8(self.streams);
+        w.u64(self.pace);
         Ok(())
     }
 
@@ -109,8 +127,13 @@ impl Network {
             },
             interfaces: r.list(|r| r.text(MAX_WORD))?,
             trusted: flag(r)?,
+            streams: r.u8()?,
+            pace: r.u64()?,
         };
-        if !is_name(&network.name) || network.interfaces.len() > MAX_INTERFACES {
+        if !is_name(&network.name)
+            || network.interfaces.len() > MAX_INTERFACES
+            || network.streams > MAX_STREAMS
+        {
             return Err(DecodeError::Value);
         }
         Ok(network)
@@ -182,5 +205,7 @@ pub const MAX_SPANS: usize = 64;
 pub const MAX_RANGES: usize = 1024;
 /// The most interfaces that a network names.
 pub const MAX_INTERFACES: usize = 16;
+/// Connections of two gateways over a network.
+pub const MAX_STREAMS: u8 = 16;
 /// The longest name of a network, a channel, a provider or an interface.
 pub(super) const MAX_WORD: usize = 64;

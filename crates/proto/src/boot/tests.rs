@@ -784,6 +784,8 @@ fn a_network() -> Network {
         },
         interfaces: vec!["eth0".into(), "10.1.0.0/16".into()],
         trusted: true,
+        streams: 4,
+        pace: 1 << 27,
     }
 }
 
@@ -795,6 +797,8 @@ fn full_network() -> Network {
         },
         interfaces: vec!["z".repeat(64); MAX_INTERFACES],
         trusted: true,
+        streams: MAX_STREAMS,
+        pace: u64::MAX,
     }
 }
 
@@ -825,6 +829,11 @@ fn networks_are_bounded() {
             .encode(&mut Vec::new())
             .is_err()
     );
+    let mut boot = a_boot();
+    boot.networks[0].streams = MAX_STREAMS + 1;
+    let mut bytes = Vec::new();
+    ToProcess::Boot(Box::new(boot)).encode(&mut bytes).unwrap();
+    assert_eq!(ToProcess::decode(&bytes), Err(DecodeError::Value));
 }
 
 #[test]
