@@ -49,6 +49,11 @@ impl Hosts {
         self.ranges.is_empty()
     }
 
+    /// The bytes that it takes beside itself.
+    pub(super) fn memory(&self) -> usize {
+        self.ranges.len() * size_of::<Range<u32>>()
+    }
+
     /// Each of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = HostId> + '_ {
         self.ranges.iter().cloned().flatten().map(HostId)

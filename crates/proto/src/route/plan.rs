@@ -69,6 +69,16 @@ impl Plan {
         Self { parts, joints }
     }
 
+    /// The bytes that it takes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let parts = self.parts.iter();
+        let parts = parts.map(|part| size_of::<Part>() + part.hosts.memory());
+        let joints = self.joints.iter().flatten();
+        let joints = joints.map(|(_, both)| size_of::<(usize, Hosts)>() + both.memory());
+        size_of::<Self>() + parts.sum::<usize>() + joints.sum::<usize>()
+    }
+
     /// The parts, by their numbers.
     #[must_use]
     pub fn parts(&self) -> &[Part] {

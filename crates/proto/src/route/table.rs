@@ -129,6 +129,15 @@ impl Table {
         }
     }
 
+    /// The bytes that it takes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let ways = self.entries.iter().flatten().map(|entry| entry.ways.len());
+        size_of::<Self>()
+            + self.entries.len() * size_of::<Option<Entry>>()
+            + ways.sum::<usize>() * size_of::<(usize, HostId)>()
+    }
+
     /// How a part is reached, if it is.
     #[must_use]
     pub fn entry(&self, part: usize) -> Option<&Entry> {
