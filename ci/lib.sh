@@ -147,3 +147,29 @@ await() {
     sleep 0.02
   done
 }
+
+# The networks of the testbed as a job's file, with more lines for the one between the sites: `sites [LINE …]`.
+sites() {
+  quoted() {
+    local IFS=, list=() each
+    for each in $1; do list+=("\"$each\""); done
+    echo "[${list[*]}]"
+  }
+  cat <<FILE
+[[network]]
+name = "site-a"
+hosts = $(quoted "$SITE_A,$GATEWAYS_A")
+interfaces = ["10.80.1.0/24"]
+
+[[network]]
+name = "site-b"
+hosts = $(quoted "$SITE_B,$GATEWAYS_B")
+interfaces = ["10.80.2.0/24"]
+
+[[network]]
+name = "wan"
+hosts = $(quoted "$GATEWAYS_A,$GATEWAYS_B")
+interfaces = ["10.81.0.0/16"]
+FILE
+  printf '%s\n' "$@"
+}

@@ -1,5 +1,7 @@
 //! `[[network]]`.
 
+use std::ops::RangeInclusive;
+
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -82,37 +84,37 @@ impl Source<'_> {
     }
 
     fn port(&self, value: &Spanned<DeValue<'_>>) -> Result<u16, Error> {
-        let DeValue::Integer(number) = value.get_ref() else {
-            return Err(self.wrong_type(value, "port", "a number"));
-        };
-        u16::from_str_radix(number.as_str(), number.radix()).map_err(|_| {
-            let port = shorten(number.as_str());
-            self.at(value, "port", ErrorKind::BadPort { port })
+        self.number(value, "port", 0..=u16::MAX, |port| ErrorKind::BadPort {
+            port,
         })
     }
 
     fn streams(&self, value: &Spanned<DeValue<'_>>) -> Result<u8, Error> {
-        let DeValue::Integer(number) = value.get_ref() else {
-            return Err(self.wrong_type(value, "streams", "a number"));
-        };
-        let streams = u8::from_str_radix(number.as_str(), number.radix()).ok();
-        let streams = streams.filter(|streams| (1..=limits::STREAMS).contains(streams));
-        streams.ok_or_else(|| {
-            let streams = shorten(number.as_str());
-            self.at(value, "streams", ErrorKind::BadStreams { streams })
-        })
+        let bad = |streams| ErrorKind::BadStreams { streams };
+        self.number(value, "streams", 1..=limits::STREAMS, bad)
     }
 
     fn rate(&self, value: &Spanned<DeValue<'_>>) -> Result<u64, Error> {
-        let DeValue::Integer(number) = value.get_ref() else {
-            return Err(self.wrong_type(value, "rate", "a number"));
-        };
-        let rate = u64::from_str_radix(number.as_str(), number.radix()).ok();
-        let rate = rate.filter(|rate| (1..=limits::RATE).contains(rate));
-        rate.ok_or_else(|| {
-            let rate = shorten(number.as_str());
-            self.at(value, "rate", ErrorKind::BadRate { rate })
+        self.number(value, "rate", 1..=limits::RATE, |rate| ErrorKind::BadRate {
+            rate,
         })
+    }
+
+    /// A whole number in a range; `bad` says what is wrong with another, as it is written.
+    fn number<T: TryFrom<u64> + PartialOrd>(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        key: &'static str,
+        range: RangeInclusive<T>,
+        bad: impl Fn(String) -> ErrorKind,
+    ) -> Result<T, Error> {
+        let DeValue::Integer(number) = value.get_ref() else {
+            return Err(self.wrong_type(value, key, "a number"));
+        };
+        let read = u64::from_str_radix(number.as_str(), number.radix()).ok();
+        let read = read.and_then(|read| T::try_from(read).ok());
+        read.filter(|read| range.contains(read))
+            .ok_or_else(|| self.at(value, key, bad(shorten(number.as_str()))))
     }
 
     fn provider(&self, value: &Spanned<DeValue<'_>>) -> Result<String, Error> {
