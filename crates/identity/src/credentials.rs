@@ -71,8 +71,8 @@ impl Credentials {
     ) -> Result<Self, CredentialsError> {
         let verifier = Arc::new(verifier);
         let refused = |_| CredentialsError::Crypto;
-        let client = settings::client(Arc::clone(&presented), Arc::clone(&verifier));
-        let server = settings::server(Arc::clone(&presented), Arc::clone(&verifier));
+        let client = settings::client(Arc::clone(&presented), Arc::clone(&verifier), ALPN);
+        let server = settings::server(Arc::clone(&presented), Arc::clone(&verifier), ALPN);
         Ok(Self {
             identity,
             presented,
@@ -109,6 +109,18 @@ impl Credentials {
     /// The settings of connections that we accept.
     pub fn server_config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.server)
+    }
+
+    /// The settings with which we dial for another protocol.
+    pub(crate) fn client_for(&self, alpn: &[u8]) -> Result<Arc<ClientConfig>, rustls::Error> {
+        let (presented, verifier) = (Arc::clone(&self.presented), Arc::clone(&self.verifier));
+        settings::client(presented, verifier, alpn).map(Arc::new)
+    }
+
+    /// The settings with which we are dialled for another protocol.
+    pub(crate) fn server_for(&self, alpn: &[u8]) -> Result<Arc<ServerConfig>, rustls::Error> {
+        let (presented, verifier) = (Arc::clone(&self.presented), Arc::clone(&self.verifier));
+        settings::server(presented, verifier, alpn).map(Arc::new)
     }
 
     /// Who is at the other end of a connection whose handshake is complete, on either side.

@@ -91,3 +91,31 @@ pub enum IdentityError {
     #[error("the peer did not agree to speak mizzen/1 over TLS 1.3")]
     Protocol,
 }
+
+/// Why there is no seal, or why it does not open something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// It is no flight of a handshake, or not its turn.
+    #[error("what came is no part of the handshake: close the link")]
+    Flight,
+    /// The handshake failed.
+    #[error("the other end did not prove who it is ({0}): close the link")]
+    Proof(String),
+    /// Somebody else is at the other end.
+    #[error("{found} is at the other end, where {wanted} was expected: close the link")]
+    Other {
+        /// Who it is.
+        found: Identity,
+        /// Who was expected.
+        wanted: Identity,
+    },
+    /// The handshake was for something else.
+    #[error("the handshake was made for another link: close this one")]
+    Purpose,
+    /// It was changed on its way, or does not belong there.
+    #[error("what came was not sealed by the other end, or not for this place: leave it")]
+    Broken,
+    /// So much was forged that the keys may not be used any more.
+    #[error("too much came that the other end did not seal: close the link")]
+    Worn,
+}

@@ -82,6 +82,17 @@ impl Identity {
         })
     }
 
+    /// Names a process of the same job.
+    #[must_use]
+    pub fn process(&self, rank: u32, incarnation: u32) -> Self {
+        Self {
+            role: Role::Process,
+            rank,
+            incarnation,
+            ..self.clone()
+        }
+    }
+
     /// What it is.
     pub fn role(&self) -> Role {
         self.role

@@ -38,16 +38,18 @@ mod error;
 mod identity;
 mod keys;
 mod limits;
+mod sealing;
 mod secret;
 mod settings;
 mod verifier;
 
 pub use authority::{Authority, CLOCK_SKEW, LIFETIME};
 pub use credentials::Credentials;
-pub use error::{AuthorityError, CredentialsError, IdentityError};
+pub use error::{AuthorityError, CredentialsError, IdentityError, SealError};
 pub use identity::{Identity, MAX_CLUSTER, MAX_URI, NameError, Role};
 pub use keys::{Keys, REQUEST_LENGTH};
 pub use limits::{MAX_CERTIFICATE, MAX_CHAIN, MAX_CHAIN_BYTES};
+pub use sealing::{Bond, SEAL, Seal, Shaking};
 pub use secret::{MAX_SECRET, Secret};
 pub use settings::{ALPN, server_name};
 

@@ -28,13 +28,14 @@ pub fn server_name() -> ServerName<'static> {
 pub(crate) fn client(
     presented: Arc<Presented>,
     verifier: Arc<Verifier>,
+    alpn: &[u8],
 ) -> Result<ClientConfig, Error> {
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_client_cert_resolver(presented);
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![alpn.to_vec()];
     config.enable_sni = false;
     config.resumption = Resumption::disabled();
     config.enable_early_data = false;
@@ -44,12 +45,13 @@ pub(crate) fn client(
 pub(crate) fn server(
     presented: Arc<Presented>,
     verifier: Arc<Verifier>,
+    alpn: &[u8],
 ) -> Result<ServerConfig, Error> {
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(presented);
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![alpn.to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     config.max_early_data_size = 0;

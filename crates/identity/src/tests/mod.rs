@@ -5,6 +5,7 @@ mod damage;
 mod names;
 mod protocol;
 mod requests;
+mod sealing;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
