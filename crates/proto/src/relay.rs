@@ -32,9 +32,11 @@
 //! | `turns` | who is next on a link |
 //! | `gateway` | the machine of a gateway |
 //! | `frames` | what goes over the links of gateways, as bytes |
+//! | `cover` | what is around that where the ends seal |
 //! | `circuit` | one end of what two processes have with each other through gateways |
 
 mod circuit;
+mod cover;
 mod credit;
 mod frames;
 mod gateway;
@@ -42,6 +44,7 @@ mod heading;
 mod turns;
 
 pub use circuit::{Broken, Circuit, GAP, KEEP_ALIVE, MOST_WINDOW, REMIND, SILENT, TAIL, Turn};
+pub use cover::{COVER, Cover};
 pub use credit::{Credit, Grant, Lane, MOST_SHARED, Overdrawn, Reserve};
 pub use frames::{
     BLOCKED, Contents, FRAGMENT_HEADER, FRAME_HEADER, FragmentHeader, GRANT, Malformed,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
-    Action, Circuit, Contents, FRAME_HEADER, FragmentHeader, Gateway, Grant, Heading, Lane, LinkId,
-    Peer, PieceHeader, Progress, RelayFrame, Route, Said, Slot, Turn, Word, blocked_bytes,
+    Action, Circuit, Contents, Cover, FRAME_HEADER, FragmentHeader, Gateway, Grant, Heading, Lane,
+    LinkId, Peer, PieceHeader, Progress, RelayFrame, Route, Said, Slot, Turn, Word, blocked_bytes,
     grant_bytes,
 };
 use mizzen_proto::time::Time;
@@ -79,6 +79,14 @@ fn look_at(data: &[u8]) {
             if let Some(Contents::Piece(piece, bytes)) = Contents::decode(contents) {
                 assert_eq!([&piece.to_bytes()[..], bytes].concat(), contents);
             }
+            if let Some(cover) = Cover::decode(contents) {
+                let (Cover::Flight(inside)
+                | Cover::Sealed {
+                    contents: inside, ..
+                }) = cover;
+                assert_eq!([&cover.header()[..], inside].concat(), contents);
+            }
+            assert_eq!(header.lasting().len(), header.to_bytes().len());
         }
         Err(error) => assert_eq!(error.len, data.len()),
     }

@@ -89,7 +89,7 @@ impl Seal {
     ///
     /// # Errors
     ///
-    /// [`SealError::Worn`] if the other end never says that it took something: the keys may not be used any more.
+    /// [`SealError::Broken`] if it is longer than anything that can be sealed.
     pub fn seal(
         &mut self,
         number: u64,
@@ -100,11 +100,10 @@ impl Seal {
         let sealing = &mut self.sealing;
         let is_due = sealing.is_old || sealing.count >= sealing.most;
         // It has one of this key, so it knows it, and all of the key before.
-        if is_due && sealing.first.is_some_and(|first| first < taken) {
+        let may_be = sealing.first.is_some_and(|first| first < taken);
+        // A key is not used for longer, whatever the other end says that it has.
+        if is_due && may_be || sealing.count >= sealing.key.confidentiality_limit() {
             sealing.replace();
-        }
-        if sealing.count >= sealing.key.confidentiality_limit() {
-            return Err(SealError::Worn);
         }
         sealing.first.get_or_insert(number);
         sealing.count += 1;

@@ -117,6 +117,12 @@ impl Circuit {
         self.sent
     }
 
+    /// How many fragments the other end has taken, as it last said.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.theirs.taken
+    }
+
     /// A fragment of this length was sent.
     pub fn handle_sent(&mut self, length: usize, now: Time) {
         if self.sent == self.theirs.taken {

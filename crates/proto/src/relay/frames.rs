@@ -93,6 +93,17 @@ impl FragmentHeader {
         zerocopy::transmute!(layout)
     }
 
+    /// What of it is the same at both ends: gateways change the rest.
+    #[must_use]
+    pub fn lasting(&self) -> [u8; FRAGMENT_HEADER] {
+        let lasting = Self {
+            hop: 0,
+            lane: Lane::Shared,
+            ..*self
+        };
+        lasting.to_bytes()
+    }
+
     /// What a gateway sees of it, of so many bytes in all.
     #[must_use]
     pub fn heading(&self, length: u32) -> Heading {

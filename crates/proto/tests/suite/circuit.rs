@@ -5,7 +5,7 @@ use std::time::Duration;
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
-    Broken, Circuit, Contents, FragmentHeader, GAP, Grant, KEEP_ALIVE, Lane, MOST_WINDOW,
+    Broken, Circuit, Contents, Cover, FragmentHeader, GAP, Grant, KEEP_ALIVE, Lane, MOST_WINDOW,
     Overdrawn, PieceHeader, Progress, RelayFrame, Route, SILENT, Said, TAIL, Turn, Word,
     blocked_bytes, grant_bytes,
 };
@@ -207,6 +207,11 @@ proptest! {
         }
         if let Some(Contents::Piece(header, piece)) = Contents::decode(&bytes) {
             prop_assert!(header.offset + piece.len() as u64 <= header.total);
+        }
+        if let Some(cover) = Cover::decode(&bytes) {
+            let (Cover::Flight(inside) | Cover::Sealed { contents: inside, .. }) = cover;
+            prop_assert_eq!([&cover.header()[..], inside].concat(), bytes.clone());
+            prop_assert_eq!(Contents::decode(&bytes), None, "one never passes for the other");
         }
     }
 
