@@ -31,7 +31,7 @@ use crate::directory::GatewayAt;
 ///
 /// // Without a driver it hands nothing on; an agent gives it one for each network of its host.
 /// let agent = AgentId::new(HostId(0), 1);
-/// let ways = Ways::new(&[Span { network: "sci".into(), hosts: vec![(0, 2)] }]);
+/// let ways = Ways::new(&[Span { network: "sci".into(), hosts: vec![(0, 2)], trusted: false }]);
 /// let options = GatewayOptions { agent, ways, directory: Directory::new()?, drivers: vec![], memory: Memory::default() };
 /// let gateway = Gateway::start(options)?;
 /// assert_eq!(gateway.at().text(), "");

@@ -32,5 +32,5 @@ pub use directory::{Directory, GatewayAt, stream_name};
 pub use gateway::{Gateway, GatewayOptions, Memory};
 pub use open::{Opened, open};
 pub use peer::{Who, agent_id, process_id};
-pub use relayed::{RelayedDriver, RelayedOptions};
+pub use relayed::{RelayedDriver, RelayedOptions, Sealing};
 pub use ways::{RELAYED, Ways};

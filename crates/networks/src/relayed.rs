@@ -8,6 +8,8 @@
 #![allow(unsafe_code)]
 
 mod circuits;
+mod dial;
+mod guard;
 mod linked;
 mod links;
 mod report;
@@ -25,6 +27,7 @@ use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::RelayFrame;
 
 use self::circuits::{Circuits, MAX_FRAME};
+pub use self::guard::Sealing;
 use self::links::{Inner, Links, Via};
 use self::report::Report;
 use crate::directory::Directory;
@@ -43,6 +46,8 @@ pub struct RelayedOptions {
     pub directory: Arc<Directory>,
     /// A driver for each network of this host, by its name.
     pub drivers: Vec<(String, Box<dyn Driver>)>,
+    /// How links are sealed from end to end; not at all, if all networks on the way are trusted. All processes of a job do the same.
+    pub sealing: Option<Sealing>,
 }
 
 /// The driver whose links go through gateways. Its locator is the number of its host.
@@ -70,6 +75,7 @@ impl RelayedDriver {
             ways,
             directory,
             drivers,
+            sealing,
         } = options;
         let wakeup = Wakeup::new()?;
         wakeup.watch(directory.as_fd())?;
@@ -89,7 +95,7 @@ impl RelayedDriver {
         caps.can_sleep = true;
         let locator = Locator::new(&host.0.to_string()).map_err(std::io::Error::other)?;
         Ok(Self {
-            circuits: Circuits::new(me, host, Links::new(host, ways)),
+            circuits: Circuits::new(me, host, Links::new(host, ways), sealing),
             inner: inner.collect(),
             directory,
             version: 0,
@@ -259,8 +265,7 @@ impl Driver for RelayedDriver {
     }
 
     fn describe(&self, peer: PeerId) -> Option<String> {
-        let HostId(host) = self.circuits.via(peer)?;
-        Some(format!("through the gateway on host {host}"))
+        self.circuits.describe(peer)
     }
 
     fn poll(

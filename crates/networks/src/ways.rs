@@ -12,6 +12,7 @@ pub const RELAYED: &str = "@";
 pub struct Ways {
     plan: Plan,
     networks: Vec<String>,
+    is_trusted: bool,
 }
 
 impl Ways {
@@ -21,7 +22,9 @@ impl Ways {
     /// use mizzen_networks::Ways;
     /// use mizzen_proto::boot::Span;
     ///
-    /// let span = |network: &str, hosts: &[(u32, u32)]| Span { network: network.into(), hosts: hosts.to_vec() };
+    /// let span = |network: &str, hosts: &[(u32, u32)]| Span {
+    ///     network: network.into(), hosts: hosts.to_vec(), trusted: false,
+    /// };
     /// let ways = Ways::new(&[span("sci", &[(0, 3)]), span("bip", &[(2, 5)])]);
     /// assert_eq!(ways.networks(), ["sci", "bip"]);
     /// ```
@@ -35,6 +38,7 @@ impl Ways {
         Self {
             plan: Plan::new(parts.collect()),
             networks: spans.iter().map(|span| span.network.clone()).collect(),
+            is_trusted: spans.iter().all(|span| span.trusted),
         }
     }
 
@@ -42,6 +46,12 @@ impl Ways {
     #[must_use]
     pub fn networks(&self) -> &[String] {
         &self.networks
+    }
+
+    /// Whether all networks are trusted: then what goes through gateways is not sealed from end to end either.
+    #[must_use]
+    pub fn is_trusted(&self) -> bool {
+        self.is_trusted
     }
 
     /// Whether two hosts are on one network.

@@ -1,5 +1,5 @@
 //! The driver whose links go through gateways keeps the contract of all drivers: over TCP on the loopback interface, through one gateway, and through
-//! two in a row, with one connection between them and with three.
+//! two in a row, with one connection between them and with three, and sealed from end to end.
 
 mod common;
 
@@ -40,4 +40,10 @@ mod three_streams {
     use super::*;
 
     mizzen_driver::conformance!(Clusters::striped(3));
+}
+
+mod sealed {
+    use super::*;
+
+    mizzen_driver::conformance!(Clusters::striped(2).sealed(100));
 }

@@ -5,40 +5,11 @@ mod common;
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
 
-use common::Clusters;
+use common::{Clusters, id, link, process, until};
 use mizzen_driver::{Driver, Event, PeerId};
-use mizzen_networks::{RelayedDriver, agent_id, process_id};
-use mizzen_proto::id::{Incarnation, ProcessId, Rank};
+use mizzen_networks::{RelayedDriver, agent_id};
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{FragmentHeader, Lane, Route, Said, Word};
-
-fn process(rank: u32) -> ProcessId {
-    ProcessId::new(Rank(rank), Incarnation(0))
-}
-
-fn id(rank: u32) -> PeerId {
-    process_id(process(rank))
-}
-
-/// Polls both until one has seen what is wanted, and returns all that was seen by it.
-fn until(drivers: &mut [RelayedDriver; 2], at: usize, wanted: impl Fn(&Event<'_>) -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let mut is_there = false;
-    while !is_there {
-        assert!(Instant::now() < deadline, "waited in vain");
-        for (index, driver) in drivers.iter_mut().enumerate() {
-            let mut look = |event: Event<'_>| is_there |= index == at && wanted(&event);
-            driver.poll(64, &mut look).expect("a network that works");
-        }
-        std::thread::sleep(Duration::from_micros(200));
-    }
-}
-
-fn link(drivers: &mut [RelayedDriver; 2]) {
-    let at = drivers[1].locator().clone();
-    drivers[0].connect(id(1), &at).expect("a good locator");
-    until(drivers, 0, |event| matches!(event, Event::Connected { .. }));
-}
 
 /// The host of the gateway that a link goes through.
 fn gateway_of(driver: &RelayedDriver, peer: PeerId) -> HostId {

@@ -51,7 +51,7 @@ pub use topology::{ChannelOf, HostOf, MAX_TOPOLOGY, NetworkOf, TOPOLOGY_PAGE, To
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 
 #[cfg(test)]
 mod tests;

@@ -84,7 +84,14 @@ fn spans(file: &JobFile, names: &[&str]) -> anyhow::Result<Vec<Span>> {
         }
         if !hosts.is_empty() {
             let network = part.network.clone();
-            spans.push(Span { network, hosts });
+            let mut networks = file.networks().iter();
+            let declared = networks.find(|declared| declared.name == network);
+            let trusted = declared.is_some_and(|network| network.security == Security::Trusted);
+            spans.push(Span {
+                network,
+                hosts,
+                trusted,
+            });
         }
     }
     let ranges: usize = spans.iter().map(|span| span.hosts.len()).sum();

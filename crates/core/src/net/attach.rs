@@ -5,7 +5,9 @@ use std::sync::{Arc, Weak};
 
 use mizzen_driver::Driver;
 use mizzen_identity::Credentials;
-use mizzen_networks::{Directory, Opened, RELAYED, RelayedDriver, RelayedOptions, Ways, open};
+use mizzen_networks::{
+    Directory, Opened, RELAYED, RelayedDriver, RelayedOptions, Sealing, Ways, open,
+};
 use mizzen_proto::boot::{Channel, Network, Span};
 use mizzen_proto::membership::HostId;
 use mizzen_proto::session::{JobId, MemoryForm};
@@ -101,17 +103,19 @@ fn relayed(
     place: &Place<'_>,
     directory: &Arc<Directory>,
 ) -> Result<Box<dyn Driver>, JoinError> {
-    let credentials = credentials.for_gateways()?;
+    let for_gateways = credentials.for_gateways()?;
     let mut drivers = Vec::new();
     for network in place.networks {
         let Opened { driver, .. } =
-            open_network(&credentials, &network.elsewhere(), place.address)?;
+            open_network(&for_gateways, &network.elsewhere(), place.address)?;
         drivers.push((network.name.clone(), driver));
     }
+    let ways = Ways::new(place.spans);
     let options = RelayedOptions {
         me,
         host: place.host,
-        ways: Ways::new(place.spans),
+        sealing: (!ways.is_trusted()).then(|| Sealing::new(credentials.clone())),
+        ways,
         directory: Arc::clone(directory),
         drivers,
     };

@@ -5,15 +5,18 @@ use std::io::{ErrorKind, IoSlice};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mizzen_driver::{BodyId, ConnectFailure, Event, Gather, LossReason, PeerId, Scatter};
+use mizzen_identity::SEAL;
 use mizzen_proto::id::ProcessId;
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
-    Broken, Circuit, Contents, FRAGMENT_HEADER, FRAME_HEADER, FragmentHeader, PieceHeader,
-    Progress, REMIND, Route, Said, Turn, Word,
+    Broken, COVER, Circuit, Contents, Cover, FRAGMENT_HEADER, FRAME_HEADER, FragmentHeader,
+    PieceHeader, Progress, REMIND, Route, Said, Turn, Word,
 };
 use mizzen_proto::route::FRAGMENT;
 use mizzen_proto::time::Time;
 
+use super::dial::Dial;
+use super::guard::{Guard, Sealing, Uncovered};
 use super::linked::{Linked, Next};
 use super::links::{Inner, Links, Sent, Via};
 use super::report::{Kept, Report, What};
@@ -37,6 +40,9 @@ pub(super) struct Circuits {
     replies: VecDeque<Word>,
     serial: u64,
     look_at: Option<Time>,
+    sealing: Option<Sealing>,
+    /// Where fragments are opened.
+    room: Vec<u8>,
 }
 
 enum Peer {
@@ -44,19 +50,8 @@ enum Peer {
     Linked(Box<Linked>),
 }
 
-struct Dial {
-    host: HostId,
-    circuit: u64,
-    since: Time,
-    again: Time,
-    wait: Duration,
-    tries: u64,
-    /// Whether that was the answer to the latest question.
-    has_no_way: bool,
-}
-
 impl Circuits {
-    pub(super) fn new(me: ProcessId, host: HostId, links: Links) -> Self {
+    pub(super) fn new(me: ProcessId, host: HostId, links: Links, sealing: Option<Sealing>) -> Self {
         // A later life of this process must have greater numbers: the clock sees to that.
         let age = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -72,6 +67,8 @@ impl Circuits {
             replies: VecDeque::new(),
             serial: age.map_or(0, |age| age.as_nanos() as u64),
             look_at: None,
+            sealing,
+            room: Vec::new(),
         }
     }
 
@@ -93,15 +90,7 @@ impl Circuits {
     pub(super) fn connect(&mut self, peer: PeerId, host: HostId) {
         self.serial += 1;
         let now = self.now();
-        let dial = Dial {
-            host,
-            circuit: self.serial,
-            since: now,
-            again: now,
-            wait: FIRST_AGAIN,
-            tries: 0,
-            has_no_way: false,
-        };
+        let dial = Dial::new(host, self.serial, now);
         self.peers.insert(peer, Peer::Dialling(dial));
         self.look_at = Some(now);
     }
@@ -133,11 +122,17 @@ impl Circuits {
         }
     }
 
-    pub(super) fn via(&self, peer: PeerId) -> Option<HostId> {
-        match self.peers.get(&peer) {
-            Some(Peer::Linked(link)) => self.links.host(link.via),
-            _ => None,
-        }
+    /// How a user is told that a link goes.
+    pub(super) fn describe(&self, peer: PeerId) -> Option<String> {
+        let Some(Peer::Linked(link)) = self.peers.get(&peer) else {
+            return None;
+        };
+        let HostId(host) = self.links.host(link.via)?;
+        let sealed = match link.guard {
+            Guard::Sealed { .. } => "sealed end to end, ",
+            Guard::None | Guard::Shaking(_) => "",
+        };
+        Some(format!("{sealed}through the gateway on host {host}"))
     }
 
     /// Sends a frame, or keeps it; `false` if there is no room.
@@ -153,10 +148,13 @@ impl Circuits {
             return false;
         };
         let length = frame.iter().map(|slice| slice.len()).sum::<usize>() + FRAME_HEADER.len();
-        if link.queue.is_empty() {
+        if link.is_clear() {
             let contents = || frame.iter().map(|slice| IoSlice::new(slice));
             let contents = [IoSlice::new(&FRAME_HEADER)].into_iter().chain(contents());
             if link.send(&mut self.links, inner, route, length, contents, now) == Sent::Yes {
+                if link.has_covered() {
+                    self.take_turn(peer);
+                }
                 self.look_by(now + REMIND);
                 return true;
             }
@@ -254,6 +252,9 @@ impl Circuits {
             // Of two who dial each other the lesser wins, unless it finds no way.
             (Said::Open { dialled: true, .. }, Some(Peer::Dialling(dial)))
                 if process_id(self.me) < peer && !dial.has_no_way => {}
+            (Said::Open { dialled: true, .. }, Some(Peer::Linked(link)))
+                if process_id(self.me) < peer && link.guard.is_shaking() && link.line.dialled() => {
+            }
             (
                 Said::Open {
                     dialled: true,
@@ -315,12 +316,35 @@ impl Circuits {
         if link.early.contains_key(&header.number) {
             return;
         }
+        let mut room = std::mem::take(&mut self.room);
+        match link.guard.uncover(header, contents, &mut room) {
+            Uncovered::Taken(contents) => {
+                self.take_fragment(peer, header.number, contents, now, report);
+            }
+            Uncovered::Left => {}
+            Uncovered::Worn => self.violate(peer, "too much came that it did not send"),
+        }
+        self.room = room;
+    }
+
+    /// Takes what is from the other end.
+    fn take_fragment(
+        &mut self,
+        peer: PeerId,
+        number: u64,
+        contents: &[u8],
+        now: Time,
+        report: &mut Report<'_>,
+    ) {
+        let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) else {
+            return;
+        };
         let length = contents.len() + FRAGMENT_HEADER;
-        match link.line.handle_fragment(header.number, length, now) {
+        match link.line.handle_fragment(number, length, now) {
             Err(_) => return self.violate(peer, "it sent more than it was granted"),
             Ok(Turn::Past) => return,
             Ok(Turn::Later) => {
-                link.early.insert(header.number, contents.to_vec());
+                link.early.insert(number, contents.to_vec());
                 return self.look_by(now + REMIND);
             }
             Ok(Turn::Now) => {}
@@ -349,6 +373,13 @@ impl Circuits {
             return;
         };
         let length = contents.len() + FRAGMENT_HEADER;
+        if link.guard.is_shaking() {
+            link.line.free(length);
+            return match Cover::decode(contents) {
+                Some(Cover::Flight(flight)) => self.take_flight(peer, flight),
+                _ => self.violate(peer, UNPROVED),
+            };
+        }
         match Contents::decode(contents) {
             None => self.violate(peer, "what came is neither a frame nor a piece of a body"),
             Some(Contents::Frame(bytes)) if self.events.is_empty() && report.left > 0 => {
@@ -370,6 +401,37 @@ impl Circuits {
                 self.take_piece(peer, piece, bytes);
             }
         }
+    }
+
+    /// The other end proves who it is.
+    fn take_flight(&mut self, peer: PeerId, flight: &[u8]) {
+        let now = self.now();
+        let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        match link.guard.take_flight(flight, self.sealing.as_ref(), now) {
+            Err(_) => return self.violate(peer, UNPROVED),
+            Ok(answer) => link.flight = answer,
+        }
+        if !link.guard.is_shaking() {
+            self.announce(peer);
+        }
+        self.take_turn(peer);
+    }
+
+    /// The caller is to know of a link.
+    fn announce(&mut self, peer: PeerId) {
+        let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        link.dial = None;
+        let (dialled, circuit) = (link.line.dialled(), link.circuit);
+        let what = What::Connected { dialled };
+        self.events.push_back(Kept {
+            peer,
+            circuit,
+            what,
+        });
     }
 
     fn take_piece(&mut self, peer: PeerId, piece: PieceHeader, bytes: &[u8]) {
@@ -417,16 +479,22 @@ impl Circuits {
     fn look(&mut self, inner: &mut [Inner], now: Time, has_all: bool) {
         let all: Vec<PeerId> = self.peers.keys().copied().collect();
         let mut next: Option<Time> = None;
+        self.look_at = None;
         for peer in all {
             let at = match self.peers.get_mut(&peer) {
                 Some(Peer::Dialling(_)) => self.dial(inner, peer, now),
-                Some(Peer::Linked(link)) => match link.line.broken(now).filter(|_| has_all) {
+                Some(Peer::Linked(link)) => match link.broken(now, PATIENCE).filter(|_| has_all) {
                     Some(broken) => {
                         let (host, circuit) = (link.host, link.circuit);
+                        let refused = link.guard.refused();
                         self.reply(peer, host, circuit, Said::Closed);
                         self.lose(
                             peer,
                             match broken {
+                                // What is missing came, and was not what had been sent.
+                                Broken::Missing if refused > 0 => {
+                                    LossReason::Broken(ErrorKind::InvalidData)
+                                }
                                 Broken::Missing => LossReason::Broken(ErrorKind::ConnectionAborted),
                                 Broken::Silent => LossReason::Silent,
                             },
@@ -435,6 +503,7 @@ impl Circuits {
                     }
                     None => {
                         let at = link.line.next_look(now);
+                        link.guard.handle_time(now);
                         self.touched.insert(peer);
                         Some(at)
                     }
@@ -443,7 +512,8 @@ impl Circuits {
             };
             next = next.into_iter().chain(at).min();
         }
-        self.look_at = next;
+        // What came to nothing may be tried again before.
+        self.look_at = self.look_at.into_iter().chain(next).min();
     }
 
     /// Asks a process for a circuit once more, or gives up.
@@ -464,8 +534,9 @@ impl Circuits {
         if dial.again <= now {
             // There may be one by now: gateways that have just begun do not know all ways yet.
             dial.has_no_way = false;
-            dial.again = now + dial.wait;
-            dial.wait = (dial.wait * 2).min(LAST_AGAIN);
+            // What leads nowhere is not tried twice in a row.
+            let tries = dial.tries;
+            dial.put_off(now);
             let progress = Progress {
                 granted: WINDOW,
                 ..Progress::default()
@@ -481,9 +552,7 @@ impl Circuits {
                 said,
             };
             let again = dial.again;
-            // What leads nowhere is not tried twice in a row.
-            let flow = word.route.flow().flow.wrapping_add(dial.tries);
-            dial.tries += 1;
+            let flow = word.route.flow().flow.wrapping_add(tries);
             let via = self.links.choose(route.to_host, flow);
             self.links.say(inner, via, word);
             return Some(again);
@@ -567,6 +636,7 @@ impl Circuits {
                 }
                 return Some(Sent::No);
             }
+            Next::Other => {}
             Next::Frame => {
                 if link.queue.is_empty() && link.wants_room {
                     link.wants_room = false;
@@ -690,14 +760,27 @@ impl Circuits {
         if let Some(progress) = progress {
             line.handle_progress(progress, now);
         }
-        let link = Linked::new(host, circuit, line, via, now);
+        let mut link = Linked::new(host, circuit, line, via, now);
+        if let Some(Peer::Dialling(dial)) = self.peers.remove(&peer) {
+            link.dial = Some(dial);
+        }
+        let Some(route) = self.route_to(peer, host) else {
+            return;
+        };
+        let guard = Guard::new(self.sealing.as_ref(), dialled, route, circuit);
+        let is_refused = guard.is_err();
+        if let Ok((guard, flight)) = guard {
+            (link.guard, link.flight) = (guard, flight);
+        }
+        let (is_shaking, has_flight) = (link.guard.is_shaking(), link.flight.is_some());
         self.peers.insert(peer, Peer::Linked(Box::new(link)));
-        let what = What::Connected { dialled };
-        self.events.push_back(Kept {
-            peer,
-            circuit,
-            what,
-        });
+        if is_refused {
+            return self.violate(peer, "there is no way to prove who is there");
+        } else if !is_shaking {
+            self.announce(peer);
+        } else if has_flight {
+            self.take_turn(peer);
+        }
         self.touch(peer);
         self.look_at = Some(now);
     }
@@ -749,11 +832,28 @@ impl Circuits {
         }
     }
 
+    /// A link comes to nothing of which the caller does not know. If it wants one, there is another attempt, unless who answered is not who was meant.
+    fn give_up(&mut self, peer: PeerId, link: Linked, reason: LossReason) {
+        let Some(dial) = link.dial else {
+            return;
+        };
+        self.serial += 1;
+        let dial = dial.anew(self.serial, self.now());
+        self.look_by(dial.again);
+        self.peers.insert(peer, Peer::Dialling(dial));
+        if matches!(reason, LossReason::Violation(_)) {
+            self.fail(peer, ConnectFailure::Rejected);
+        }
+    }
+
     /// The end of a link: of its bodies first.
     fn lose(&mut self, peer: PeerId, reason: LossReason) {
         let Some(Peer::Linked(link)) = self.peers.remove(&peer) else {
             return;
         };
+        if link.guard.is_shaking() {
+            return self.give_up(peer, *link, reason);
+        }
         let circuit = link.circuit;
         let bodies = link.end(peer).into_iter();
         let all = bodies.chain([Event::Lost { peer, reason }]);
@@ -766,16 +866,15 @@ impl Circuits {
 }
 
 /// The longest frame.
-pub(super) const MAX_FRAME: usize = FRAGMENT as usize - FRAGMENT_HEADER - FRAME_HEADER.len();
+pub(super) const MAX_FRAME: usize =
+    FRAGMENT as usize - FRAGMENT_HEADER - COVER - SEAL - FRAME_HEADER.len();
+const UNPROVED: &str = "it did not prove who it is";
 /// Bytes that may be under way to a process on one circuit, in the beginning.
 const WINDOW: u64 = 4 << 20;
 /// Bytes by which the windows of all circuits may have grown.
 const WINDOWS: u64 = 256 << 20;
 /// Fragments sent in one turn.
 const SENDS: usize = 64;
-/// How soon a process is asked again for a circuit, and how late.
-const FIRST_AGAIN: Duration = Duration::from_millis(50);
-const LAST_AGAIN: Duration = Duration::from_millis(500);
 /// For so long a circuit is not given up because a gateway knows no way back.
 const YOUNG: Duration = Duration::from_millis(500);
 /// How long a process is asked for a circuit.

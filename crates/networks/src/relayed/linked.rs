@@ -2,15 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::IoSlice;
+use std::time::Duration;
 
 use mizzen_driver::{BodyId, Event, Gather, PeerId, Scatter, Way};
+use mizzen_identity::SEAL;
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
-    Circuit, FRAGMENT_HEADER, FRAME_HEADER, FragmentHeader, Lane, PIECE_HEADER, PieceHeader, Route,
+    Broken, COVER, Circuit, Cover, FRAGMENT_HEADER, FRAME_HEADER, FragmentHeader, Lane,
+    PIECE_HEADER, PieceHeader, Route,
 };
 use mizzen_proto::route::FRAGMENT;
 use mizzen_proto::time::Time;
 
+use super::dial::Dial;
+use super::guard::Guard;
 use super::links::{Inner, Links, Sent, Via};
 
 /// One end of it.
@@ -27,6 +32,14 @@ pub(super) struct Linked {
     pub(super) wants_room: bool,
     /// The other end is to hear that it has granted too little.
     pub(super) wants_word: bool,
+    /// Whether it is sealed.
+    pub(super) guard: Guard,
+    /// What is said next to prove who we are.
+    pub(super) flight: Option<Vec<u8>>,
+    /// What was sealed, and its driver had no room for.
+    covered: Option<Covered>,
+    /// The wish that it fulfils, until the caller knows of it.
+    pub(super) dial: Option<Dial>,
     /// Frames that were taken and did not go yet.
     pub(super) queue: VecDeque<Vec<u8>>,
     pub(super) queued: usize,
@@ -37,6 +50,13 @@ pub(super) struct Linked {
     pub(super) receiving: BTreeSet<BodyId>,
     /// What came before its turn.
     pub(super) early: BTreeMap<u64, Vec<u8>>,
+}
+
+/// A fragment that was sealed with its number: nothing else ever has that.
+struct Covered {
+    header: FragmentHeader,
+    cover: [u8; COVER],
+    contents: Vec<u8>,
 }
 
 pub(super) struct Outgoing {
@@ -55,6 +75,8 @@ pub(super) struct Incoming {
 pub(super) enum Next {
     Nothing,
     Stuck,
+    /// What nobody waits for.
+    Other,
     Frame,
     /// Of a body; which, if it was the last.
     Piece(Option<BodyId>),
@@ -73,6 +95,10 @@ impl Linked {
             has_turn: false,
             wants_room: false,
             wants_word: false,
+            guard: Guard::None,
+            flight: None,
+            covered: None,
+            dial: None,
             queue: VecDeque::new(),
             queued: 0,
             outgoing: VecDeque::new(),
@@ -161,6 +187,25 @@ impl Linked {
         true
     }
 
+    /// Whether it has come to its end by itself, or has not become a link in so long a time.
+    pub(super) fn broken(&self, now: Time, patience: Duration) -> Option<Broken> {
+        let is_late = |dial: &Dial| now.since(dial.since) >= patience;
+        match &self.dial {
+            Some(dial) if self.guard.is_shaking() && is_late(dial) => Some(Broken::Silent),
+            _ => self.line.broken(now),
+        }
+    }
+
+    /// Whether nothing waits that goes before a frame.
+    pub(super) fn is_clear(&self) -> bool {
+        self.queue.is_empty() && self.flight.is_none() && self.covered.is_none()
+    }
+
+    /// Whether something was sealed that did not go yet.
+    pub(super) fn has_covered(&self) -> bool {
+        self.covered.is_some()
+    }
+
     /// Whether a frame, however long, can be taken.
     pub(super) fn has_room(&self) -> bool {
         self.queued < QUEUE
@@ -174,6 +219,26 @@ impl Linked {
         route: Option<Route>,
         now: Time,
     ) -> Next {
+        if self.covered.is_some() {
+            return match self.send_covered(links, inner) {
+                Sent::Yes => Next::Other,
+                Sent::No => Next::Stuck,
+            };
+        }
+        if let Some(flight) = self.flight.take() {
+            let cover = Cover::Flight(&flight).header();
+            let contents = [IoSlice::new(&cover), IoSlice::new(&flight)];
+            let length = COVER + flight.len();
+            let sent = self.send_as_is(links, inner, route, length, contents.into_iter(), now);
+            if sent == Sent::Yes {
+                return Next::Other;
+            }
+            self.flight = Some(flight);
+            return Next::Stuck;
+        }
+        if self.guard.is_shaking() {
+            return Next::Nothing;
+        }
         if let Some(frame) = self.queue.pop_front() {
             let contents = [IoSlice::new(&frame)].into_iter();
             if self.send(links, inner, route, frame.len(), contents, now) == Sent::Yes {
@@ -212,7 +277,7 @@ impl Linked {
         Next::Piece(Some(one.body))
     }
 
-    /// Sends a fragment with these contents, if there is room for it.
+    /// Sends a fragment with these contents, if there is room for it: sealed, if the circuit is.
     pub(super) fn send<'a>(
         &mut self,
         links: &mut Links,
@@ -222,20 +287,66 @@ impl Linked {
         contents: impl Iterator<Item = IoSlice<'a>>,
         now: Time,
     ) -> Sent {
-        let length = length + FRAGMENT_HEADER;
-        if !self.line.may_send(length) {
-            self.wants_word |= self.line.handle_blocked();
-            return Sent::No;
+        if !matches!(self.guard, Guard::Sealed { .. }) {
+            return self.send_as_is(links, inner, route, length, contents, now);
         }
-        let Some(route) = route else {
+        let Some((header, length)) = self.next_header(route, length) else {
             return Sent::No;
         };
-        let header = FragmentHeader {
-            route,
-            hop: 0,
-            lane: Lane::Shared,
-            circuit: self.circuit,
-            number: self.line.next_number(),
+        if self.covered.is_some() || !links.has_room(self.via, length + COVER + SEAL) {
+            return Sent::No;
+        }
+        let mut room = std::mem::take(&mut links.room);
+        room.clear();
+        contents.for_each(|slice| room.extend_from_slice(&slice));
+        let Guard::Sealed { seal, .. } = &mut self.guard else {
+            return Sent::No;
+        };
+        let taken = self.line.acknowledged();
+        let Ok(phase) = seal.seal(header.number, taken, &header.lasting(), &mut room) else {
+            return Sent::No;
+        };
+        let contents = &[][..];
+        self.covered = Some(Covered {
+            header,
+            cover: Cover::Sealed { phase, contents }.header(),
+            contents: room,
+        });
+        // What is not sealed yet is what both ends count.
+        self.line.handle_sent(length, now);
+        // If its driver has no room after all, it goes before anything else.
+        self.send_covered(links, inner);
+        Sent::Yes
+    }
+
+    /// Sends what was sealed.
+    fn send_covered(&mut self, links: &mut Links, inner: &mut [Inner]) -> Sent {
+        let Some(covered) = self.covered.take() else {
+            return Sent::Yes;
+        };
+        let contents = [&covered.cover[..], &covered.contents];
+        let length = FRAGMENT_HEADER + contents.iter().map(|part| part.len()).sum::<usize>();
+        let contents = contents.into_iter().map(IoSlice::new);
+        let sent = links.send(inner, self.via, covered.header, length, contents);
+        match sent {
+            Sent::Yes => links.room = covered.contents,
+            Sent::No => self.covered = Some(covered),
+        }
+        sent
+    }
+
+    /// Sends a fragment with these contents, if there is room for it, for all on the way to read.
+    fn send_as_is<'a>(
+        &mut self,
+        links: &mut Links,
+        inner: &mut [Inner],
+        route: Option<Route>,
+        length: usize,
+        contents: impl Iterator<Item = IoSlice<'a>>,
+        now: Time,
+    ) -> Sent {
+        let Some((header, length)) = self.next_header(route, length) else {
+            return Sent::No;
         };
         let sent = links.send(inner, self.via, header, length, contents);
         if sent == Sent::Yes {
@@ -243,10 +354,31 @@ impl Linked {
         }
         sent
     }
+
+    /// The header of the next fragment, and its length with that, if the other end has granted it.
+    fn next_header(
+        &mut self,
+        route: Option<Route>,
+        length: usize,
+    ) -> Option<(FragmentHeader, usize)> {
+        let length = length + FRAGMENT_HEADER;
+        if !self.line.may_send(length) {
+            self.wants_word |= self.line.handle_blocked();
+            return None;
+        }
+        let header = FragmentHeader {
+            route: route?,
+            hop: 0,
+            lane: Lane::Shared,
+            circuit: self.circuit,
+            number: self.line.next_number(),
+        };
+        Some((header, length))
+    }
 }
 
 /// The longest piece of a body.
-const PIECE: usize = FRAGMENT as usize - FRAGMENT_HEADER - PIECE_HEADER;
+const PIECE: usize = FRAGMENT as usize - FRAGMENT_HEADER - COVER - SEAL - PIECE_HEADER;
 /// Parts of a body that go into one piece.
 const SLICES: usize = 16;
 /// Bytes of frames that wait for room: beyond them there is none.

@@ -37,6 +37,8 @@ pub(super) struct Links {
     links: BTreeMap<Via, Link>,
     /// Those that are not there: when they are dialled, or `None` while they are.
     missing: BTreeMap<Via, Option<Time>>,
+    /// Where fragments are sealed.
+    pub(super) room: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -67,6 +69,7 @@ impl Links {
             known: BTreeMap::new(),
             links: BTreeMap::new(),
             missing: BTreeMap::new(),
+            room: Vec::new(),
         }
     }
 
@@ -198,6 +201,12 @@ impl Links {
         self.links.get(&via).map(|link| link.host)
     }
 
+    /// Whether a fragment of this length may be sent, as far as is known.
+    pub(super) fn has_room(&self, via: Via, length: usize) -> bool {
+        let link = self.links.get(&via).filter(|link| !link.is_busy);
+        link.is_some_and(|link| lane_for(&link.credit, length).is_some())
+    }
+
     /// Sends a fragment of this length, if there is room for it.
     pub(super) fn send<'a>(
         &mut self,
@@ -210,12 +219,10 @@ impl Links {
         let Some(link) = self.links.get_mut(&via).filter(|link| !link.is_busy) else {
             return Sent::No;
         };
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
-        let lane = match link.credit.has_shared(length) {
-            true => Lane::Shared,
-            false if link.credit.has_escape(0) => Lane::Escape(1),
-            false => return Sent::No,
+        let Some(lane) = lane_for(&link.credit, length) else {
+            return Sent::No;
         };
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
         let header = FragmentHeader { lane, ..header }.to_bytes();
         let mut frame = vec![IoSlice::new(&header)];
         for slice in contents {
@@ -250,6 +257,15 @@ impl Links {
         let is_known = |host| known.contains_key(&host);
         let is_linked = |host| links.values().any(|link| link.host == host);
         self.table = self.ways.table(self.host, is_known, is_linked);
+    }
+}
+
+/// Against what a fragment of this length may go.
+fn lane_for(credit: &Credit, length: usize) -> Option<Lane> {
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    match credit.has_shared(length) {
+        true => Some(Lane::Shared),
+        false => credit.has_escape(0).then_some(Lane::Escape(1)),
     }
 }
 

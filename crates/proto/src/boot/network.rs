@@ -147,6 +147,8 @@ pub struct Span {
     pub network: String,
     /// The hosts on it: ranges of their numbers, the end not among them.
     pub hosts: Vec<(u32, u32)>,
+    /// Whether it is [trusted](Network::trusted).
+    pub trusted: bool,
 }
 
 impl Span {
@@ -163,6 +165,7 @@ impl Span {
                 w.u32(*first);
                 w.u32(*end);
             }
+            w.u8(span.trusted.into());
         }
         Ok(())
     }
@@ -171,7 +174,12 @@ impl Span {
         let spans = r.list(|r| {
             let network = r.text(MAX_WORD)?;
             let hosts = r.list(|r| Ok((r.u32()?, r.u32()?)))?;
-            Ok(Self { network, hosts })
+            let trusted = flag(r)?;
+            Ok(Self {
+                network,
+                hosts,
+                trusted,
+            })
         })?;
         let ranges: usize = spans.iter().map(|span| span.hosts.len()).sum();
         let all = spans.iter().flat_map(|span| &span.hosts);

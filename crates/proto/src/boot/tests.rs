@@ -355,6 +355,7 @@ fn a_span() -> Span {
     Span {
         network: "fast".into(),
         hosts: vec![(0, 2), (4, 9)],
+        trusted: true,
     }
 }
 
@@ -467,6 +468,7 @@ fn the_largest_packet_fits_the_limit() {
             Span {
                 network: "x".repeat(64),
                 hosts: vec![(0, 1); MAX_RANGES / MAX_SPANS],
+                trusted: false,
             };
             MAX_SPANS
         ],
