@@ -14,8 +14,8 @@ use crate::id::{Address, ProcessId, RequestId};
 use crate::membership::AgentId;
 use crate::time::Time;
 
-/// What the processes of this host have bound, unless they are about to unbind it. It goes to each new holder, so that a binding
-/// outlives the loss of all who keep it.
+/// What the processes of this host were told to have bound, unless they are about to unbind it. It goes to each new holder, so that
+/// such a binding outlives the loss of all who keep it.
 pub(super) type Owned = BTreeMap<Arc<str>, Bound>;
 
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use mizzen_proto::id::{Address, ProcessId};
-use mizzen_proto::membership::{AgentId, Change, Members, News, Standing};
-use mizzen_proto::registry::{FencingNumber, Outcome, Registry, Sizes};
+use mizzen_proto::membership::{AgentId, Change, Entry, HostId, Members, News, Standing};
+use mizzen_proto::registry::{Bound, FencingNumber, Outcome, Registry, Sizes};
 use mizzen_proto::time::Time;
 
 use super::super::calls::{Call, NameNote, Return, name};
@@ -38,16 +38,27 @@ pub(in super::super) struct Oracle {
     owners: BTreeMap<u32, (Address, Time)>,
     /// The highest number of each name that somebody was told.
     numbers: BTreeMap<u32, FencingNumber>,
+    /// What agents keep, or kept once.
     kept: BTreeSet<(AgentId, u32, FencingNumber)>,
+    /// Agents that have ended or were pronounced: nobody gets anything of them any more.
+    ended: BTreeSet<AgentId>,
+    /// How many binds may have been lost with all who kept them.
+    lost: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Open {
     called: Time,
+    /// It may take effect since then: since it was called, or since what it had done was lost.
+    since: Time,
     number: u32,
     call: Call,
     /// The highest that was told before.
     floor: Option<FencingNumber>,
+    /// Whether it moves a name that it was told to own.
+    moves: bool,
+    /// What others may be told before who asked is, and since when.
+    held: Option<(Time, Bound)>,
 }
 
 impl Oracle {
@@ -62,6 +73,8 @@ impl Oracle {
             owners: BTreeMap::new(),
             numbers: BTreeMap::new(),
             kept: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            lost: 0,
         }
     }
 
@@ -74,6 +87,9 @@ impl Oracle {
                     self.close_unknown(place, call);
                 }
             }
+            if let Some(host) = self.plan.host_of_agent(place.machine) {
+                self.end_agent(now, AgentId::new(HostId(host), place.life.0 + 1));
+            }
         }
     }
 
@@ -82,6 +98,11 @@ impl Oracle {
         for change in changes {
             if let Change::Ended { process, .. } | Change::Left { process } = change {
                 self.end(now, process);
+            }
+        }
+        for entry in &news.entries {
+            if let Entry::HostEnded { agent, .. } = entry {
+                self.end_agent(now, *agent);
             }
         }
     }
@@ -112,6 +133,7 @@ impl Oracle {
                 Ok(())
             }
             NameNote::Holds(number, bound, keepers) => {
+                self.hold(now, number, bound);
                 // The holder itself says so after this.
                 let has = |agent: &AgentId| self.kept.contains(&(*agent, number, bound.number));
                 match keepers.iter().find(|agent| !has(agent)) {
@@ -144,6 +166,9 @@ impl Oracle {
         for (place, call) in open {
             self.close_unknown(place, call);
         }
+        for _ in 0..self.lost {
+            marks.add("a bind that was not told was lost with all who kept it");
+        }
         for (number, history) in std::mem::take(&mut self.history) {
             match judge::<OneName>(history) {
                 Judgement::Linear => (),
@@ -158,12 +183,14 @@ impl Oracle {
     }
 
     fn handle_call(&mut self, now: Time, place: Place, call: u64, number: u32, what: Call) {
+        let mut moves = false;
         if let (Call::Bind(address) | Call::Unbind(address), Some(process)) =
             (what, self.plan.life(place))
         {
             let owner = self.owners.get(&number);
             if owner.is_some_and(|owner| owner.0.process == process) {
                 self.owners.remove(&number);
+                moves = matches!(what, Call::Bind(_));
             }
             if let Call::Bind(_) = what {
                 self.may_mean
@@ -179,9 +206,12 @@ impl Oracle {
         let floor = self.numbers.get(&number).copied();
         let open = Open {
             called: now,
+            since: now,
             number,
             call: what,
             floor,
+            moves,
+            held: None,
         };
         self.open.insert((place, call), open);
     }
@@ -217,7 +247,7 @@ impl Oracle {
             (Call::Look, Return::Free) => Operation::Free,
             (call, Return::Done(Outcome::Refused(_))) => {
                 // Done once, and refused when asked again, because the process had gone.
-                self.add_unknown(open.called, number, call);
+                self.add_unknown(open.since, number, call);
                 return Ok(());
             }
             (call, returned) => {
@@ -225,7 +255,7 @@ impl Oracle {
                 return Err(Violation::new(LINEAR, what));
             }
         };
-        self.add(number, open.called, Some(now), operation);
+        self.add(number, open.since, Some(now), operation);
         Ok(())
     }
 
@@ -284,6 +314,44 @@ impl Oracle {
         }
     }
 
+    /// Others may be told of a bind from now on. The owner's agent keeps what was told, so only a bind of who owned nothing counts.
+    fn hold(&mut self, now: Time, number: u32, bound: Bound) {
+        let bind = (number, Call::Bind(bound.address));
+        let mut open = self.open.values_mut();
+        if let Some(open) = open.find(|open| (open.number, open.call) == bind && !open.moves) {
+            let since = open.held.map_or(now, |held| held.0);
+            open.held = Some((since, bound));
+        }
+    }
+
+    /// An agent is over. A bind may be lost if all who ever kept it are, and who asked was not told. It still asks.
+    fn end_agent(&mut self, now: Time, agent: AgentId) {
+        if !self.ended.insert(agent) {
+            return;
+        }
+        let (kept, ended) = (&self.kept, &self.ended);
+        let is_lost = |number: u32, bound: Bound| {
+            let is_kept =
+                |one: &&(AgentId, u32, FencingNumber)| (one.1, one.2) == (number, bound.number);
+            let mut keepers = kept.iter().filter(is_kept);
+            keepers.all(|one| ended.contains(&one.0))
+        };
+        let mut lost = vec![];
+        for open in self.open.values_mut() {
+            let held = open.held.filter(|held| is_lost(open.number, held.1));
+            if let Some((held, bound)) = held {
+                lost.push((open.number, open.since, held, bound));
+                open.since = now;
+                open.held = None;
+            }
+        }
+        for (number, since, held, bound) in lost {
+            self.lost += 1;
+            self.add(number, since, Some(held), Operation::BindUntold(bound));
+            self.add(number, now, None, Operation::MayLose(bound));
+        }
+    }
+
     fn calls_of(&self, place: Place) -> Vec<u64> {
         let keys = self.open.keys().filter(|key| key.0 == place);
         keys.map(|key| key.1).collect()
@@ -291,14 +359,14 @@ impl Oracle {
 
     fn close_unknown(&mut self, place: Place, call: u64) {
         if let Some(open) = self.open.remove(&(place, call)) {
-            self.add_unknown(open.called, open.number, open.call);
+            self.add_unknown(open.since, open.number, open.call);
         }
     }
 
-    fn add_unknown(&mut self, called: Time, number: u32, call: Call) {
+    fn add_unknown(&mut self, since: Time, number: u32, call: Call) {
         match call {
-            Call::Bind(address) => self.add(number, called, None, Operation::Bind(address)),
-            Call::Unbind(address) => self.add(number, called, None, Operation::MayUnbind(address)),
+            Call::Bind(address) => self.add(number, since, None, Operation::Bind(address)),
+            Call::Unbind(address) => self.add(number, since, None, Operation::MayUnbind(address)),
             Call::Fetch | Call::Look => {}
         }
     }
