@@ -5,6 +5,9 @@
 //! decides whose [`Identity`] goes into it: cluster, job, rank and incarnation, as one URI. With it, the process has
 //! [`Credentials`]: the settings of TLS 1.3 connections on which both sides prove who they are.
 //!
+//! Between sites, gateways prove whose they are: a site has a [`SiteKey`], which certifies the [`GatewayKey`] of each, others know
+//! it by its [`Pin`], and connections have [`SiteCredentials`].
+//!
 //! All cryptography of the runtime is here, and no other crate of ours is used: nothing here opens a socket, reads a file
 //! or keeps a secret in a form that is printed.
 //!
@@ -41,6 +44,7 @@ mod limits;
 mod sealing;
 mod secret;
 mod settings;
+mod site;
 mod verifier;
 
 pub use authority::{Authority, CLOCK_SKEW, LIFETIME};
@@ -52,6 +56,12 @@ pub use limits::{MAX_CERTIFICATE, MAX_CHAIN, MAX_CHAIN_BYTES};
 pub use sealing::{Bond, SEAL, Seal, Shaking};
 pub use secret::{MAX_SECRET, Secret};
 pub use settings::{ALPN, server_name};
+pub use site::{
+    GATEWAY_LIFETIME, GatewayKey, GatewayName, KeyText, MAX_GATEWAY_URI, MAX_TEXT, Pin, PinError,
+    Pins, SITE_ALPN, SiteCredentials, SiteCredentialsError, SiteError, SiteKey, SiteKeyError,
+    SiteList, SiteListError, SiteNameError, SitePeer, Sites, certificate_from_text,
+    certificate_to_text, check_site_name,
+};
 
 #[cfg(test)]
 mod tests;

@@ -3,15 +3,17 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{ResolvesClientCert, Resumption};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::ServerName;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, Error, ServerConfig, SignatureScheme};
 
-use crate::verifier::{ALGORITHMS, Verifier};
+use crate::verifier::ALGORITHMS;
 
 /// The protocol that both sides must name in the handshake (ALPN, RFC 7301).
 pub const ALPN: &[u8] = b"mizzen/1";
@@ -27,7 +29,7 @@ pub fn server_name() -> ServerName<'static> {
 
 pub(crate) fn client(
     presented: Arc<Presented>,
-    verifier: Arc<Verifier>,
+    verifier: Arc<impl ServerCertVerifier + 'static>,
     alpn: &[u8],
 ) -> Result<ClientConfig, Error> {
     let mut config = ClientConfig::builder_with_provider(provider())
@@ -44,7 +46,7 @@ pub(crate) fn client(
 
 pub(crate) fn server(
     presented: Arc<Presented>,
-    verifier: Arc<Verifier>,
+    verifier: Arc<impl ClientCertVerifier + 'static>,
     alpn: &[u8],
 ) -> Result<ServerConfig, Error> {
     let mut config = ServerConfig::builder_with_provider(provider())

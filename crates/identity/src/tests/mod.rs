@@ -6,6 +6,7 @@ mod names;
 mod protocol;
 mod requests;
 mod sealing;
+mod sites;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -28,20 +28,6 @@ fn connections_are_tls_1_3_with_the_fastest_cipher() {
 
 #[test]
 fn a_client_without_a_certificate_is_refused() {
-    #[derive(Debug)]
-    struct Nothing;
-    impl rustls::client::ResolvesClientCert for Nothing {
-        fn resolve(
-            &self,
-            _: &[&[u8]],
-            _: &[rustls::SignatureScheme],
-        ) -> Option<Arc<rustls::sign::CertifiedKey>> {
-            None
-        }
-        fn has_certs(&self) -> bool {
-            false
-        }
-    }
     let (a, b) = pair();
     let mut stripped = (*a.client_config()).clone();
     stripped.client_auth_cert_resolver = Arc::new(Nothing);
@@ -241,9 +227,25 @@ fn a_renegotiation_is_refused() {
     assert!(clear_text(&error), "{error:?}");
 }
 
+/// Shows no certificate.
+#[derive(Debug)]
+pub(super) struct Nothing;
+impl rustls::client::ResolvesClientCert for Nothing {
+    fn resolve(
+        &self,
+        _: &[&[u8]],
+        _: &[rustls::SignatureScheme],
+    ) -> Option<Arc<rustls::sign::CertifiedKey>> {
+        None
+    }
+    fn has_certs(&self) -> bool {
+        false
+    }
+}
+
 /// The first record of a client that knows TLS 1.2 only: its version, a random, no session, two ciphers, no compression,
 /// one group, two signature schemes.
-fn tls12_hello() -> Vec<u8> {
+pub(super) fn tls12_hello() -> Vec<u8> {
     let extensions = [
         &[0, 10, 0, 4, 0, 2, 0, 29][..],
         &[0, 13, 0, 6, 0, 4, 4, 3, 8, 7],
@@ -261,7 +263,7 @@ fn tls12_hello() -> Vec<u8> {
 }
 
 /// One handshake message in one record of TLS 1.2.
-fn record(kind: u8, body: &[u8]) -> Vec<u8> {
+pub(super) fn record(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u8::try_from(body.len()).unwrap();
     let header = [22, 3, 3, 0, length + 4, kind, 0, 0, length];
     [&header[..], body].concat()
