@@ -6,7 +6,10 @@
 mod channel;
 mod cluster;
 mod network;
-mod source;
+pub(crate) mod source;
+
+use std::io::Read;
+use std::path::Path;
 
 use toml::de::DeTable;
 
@@ -24,8 +27,28 @@ pub(crate) struct Contents {
     pub(crate) has_channels: bool,
 }
 
-/// Reads and checks a file.
+/// Reads and checks a job's file.
 pub(crate) fn file(file: &str, bytes: &[u8]) -> Result<Contents, Error> {
+    parse(file, bytes, |source, root| source.file(root))
+}
+
+/// The name of a file, for errors, and what is in it.
+pub(crate) fn read(path: &Path) -> Result<(String, Vec<u8>), Error> {
+    let name = path.to_string_lossy().into_owned();
+    // One byte more than is allowed shows that there is too much, whatever the file says about its size.
+    let mut text = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(limits::FILE as u64 + 1).read_to_end(&mut text))
+        .map_err(|error| Error::whole(&name, ErrorKind::Unreadable(error)))?;
+    Ok((name, text))
+}
+
+/// Parses a file, and has `check` say what it means.
+pub(crate) fn parse<T>(
+    file: &str,
+    bytes: &[u8],
+    check: impl FnOnce(&Source<'_>, &DeTable<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
     if bytes.len() > limits::FILE {
         return Err(Error::whole(file, ErrorKind::FileTooLong));
     }
@@ -43,7 +66,7 @@ pub(crate) fn file(file: &str, bytes: &[u8]) -> Result<Contents, Error> {
         let message = shorten_message(error.message());
         source.error(&span, None, ErrorKind::Syntax { message })
     })?;
-    source.file(root.get_ref())
+    check(&source, root.get_ref())
 }
 
 impl Source<'_> {

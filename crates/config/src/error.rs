@@ -2,6 +2,7 @@
 
 mod excerpt;
 mod kind;
+mod site;
 
 use std::fmt;
 use std::ops::Range;
@@ -10,8 +11,9 @@ use excerpt::Excerpt;
 pub(crate) use excerpt::harmless;
 pub use kind::ErrorKind;
 pub(crate) use kind::{quote, shorten};
+pub use site::SiteFault;
 
-/// Why a file is not a job's file.
+/// Why a file is not a job's file, or not a site's.
 ///
 /// Shown, it names the file and the line, shows the line with a mark under what is wrong, and ends with what to do:
 ///

@@ -1,4 +1,4 @@
-//! The job's file, `mizzen.toml`: parsed, checked, explained.
+//! The job's file, `mizzen.toml`, and the site's, `site.toml`: parsed, checked, explained.
 //!
 //! The file says which networks a job may use. Everything in it is checked here, once, so that what comes out of
 //! [`JobFile::parse`] needs no further questions, and what is wrong is told with its line and with what to write instead.
@@ -96,6 +96,10 @@
 //! # Ok::<(), mizzen_config::Error>(())
 //! ```
 //!
+//! # The site's file
+//!
+//! What a gateway between sites reads is another file: see [`SiteFile`].
+//!
 //! Why this is a separate crate: the TOML parser stays out of the library that programs link, and the file, which may come
 //! from somebody else, is read without unsafe code.
 //!
@@ -103,6 +107,7 @@
 //! | --- | --- |
 //! | `check` | from text to networks, channels and clusters: which key may say what |
 //! | `network`, `interface`, `channel`, `cluster` | what comes out |
+//! | `site` | the site's file: what comes out, which key may say what, and adding to it |
 //! | `error` | what is wrong, where, and what to write instead |
 //! | `near` | which known word was meant |
 //! | [`limits`] | how much a file may hold |
@@ -117,15 +122,16 @@ mod interface;
 pub mod limits;
 mod near;
 mod network;
+mod site;
 
-use std::io::Read;
 use std::path::Path;
 
 pub use channel::{Channel, DEFAULT_CHANNEL, VirtualChannel};
 pub use cluster::Cluster;
-pub use error::{Error, ErrorKind, Place};
+pub use error::{Error, ErrorKind, Place, SiteFault};
 pub use interface::{Interface, Subnet};
 pub use network::{Driver, Hosts, Network, Security};
+pub use site::{EditError, NewSite, PeerSite, SiteFile};
 
 /// A job's file that has been checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,13 +191,7 @@ impl JobFile {
     ///
     /// As [`JobFile::parse`], and [`ErrorKind::Unreadable`] if there is no such file or it cannot be read.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let name = path.to_string_lossy();
-        // One byte more than is allowed shows that there is too much, whatever the file says about its size.
-        let mut text = Vec::new();
-        std::fs::File::open(path)
-            .and_then(|file| file.take(limits::FILE as u64 + 1).read_to_end(&mut text))
-            .map_err(|error| Error::whole(&name, ErrorKind::Unreadable(error)))?;
+        let (name, text) = check::read(path.as_ref())?;
         Self::parse(&name, &text)
     }
 

@@ -35,3 +35,21 @@ pub const INTERFACE: usize = 15;
 
 /// Bytes of the name of a libfabric provider, with its layers (`verbs;ofi_rxm`).
 pub const PROVIDER: usize = 64;
+
+/// Bytes of the name of a site or a gateway: a DNS label, as certificates have it.
+pub const SITE_NAME: usize = 63;
+
+/// Other sites that a site's file lists. People make these entries, and talk to each other for each.
+pub const SITES: usize = 1024;
+
+/// Keys of a site: one, two while it is being replaced, and old ones that nobody removed.
+pub const KEYS: usize = 16;
+
+/// Keys that are revoked.
+pub const REVOKED: usize = 4096;
+
+/// Addresses at which a site is reached.
+pub const REACH: usize = 16;
+
+/// Jobs, or patterns of them, that may be met with a site.
+pub const EXPORTS: usize = 256;

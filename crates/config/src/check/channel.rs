@@ -177,7 +177,7 @@ impl Source<'_> {
     }
 
     /// The entry of a list that is this text, or the list.
-    pub(super) fn entry<'v, 'i>(
+    pub(crate) fn entry<'v, 'i>(
         &self,
         list: &'v Spanned<DeValue<'i>>,
         text: &str,

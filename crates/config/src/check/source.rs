@@ -10,14 +10,14 @@ use crate::error::{quote, shorten};
 use crate::{Error, ErrorKind, limits, near};
 
 /// The file that errors are about.
-pub(super) struct Source<'a> {
-    pub(super) file: &'a str,
-    pub(super) text: &'a str,
+pub(crate) struct Source<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl Source<'_> {
     /// The name of something, which must have one.
-    pub(super) fn name(
+    pub(crate) fn name(
         &self,
         what: &'static str,
         value: &Spanned<DeValue<'_>>,
@@ -36,7 +36,7 @@ impl Source<'_> {
     }
 
     /// The tables of a list such as `[[network]]`, each with its place.
-    pub(super) fn tables<'v, 'i>(
+    pub(crate) fn tables<'v, 'i>(
         &self,
         root: &'v DeTable<'i>,
         key: &'static str,
@@ -57,7 +57,7 @@ impl Source<'_> {
     }
 
     /// Names of hosts.
-    pub(super) fn hosts(
+    pub(crate) fn hosts(
         &self,
         value: &Spanned<DeValue<'_>>,
         without: Option<&'static str>,
@@ -79,13 +79,13 @@ impl Source<'_> {
     }
 
     /// The line of something, from 1.
-    pub(super) fn line(&self, value: &Spanned<DeValue<'_>>) -> usize {
+    pub(crate) fn line(&self, value: &Spanned<DeValue<'_>>) -> usize {
         let before = &self.text[..value.span().start.min(self.text.len())];
         before.matches('\n').count() + 1
     }
 
     /// Nothing before may be called so, of what is called `what`.
-    pub(super) fn no_other(
+    pub(crate) fn no_other(
         &self,
         what: &'static str,
         name: &str,
@@ -101,7 +101,7 @@ impl Source<'_> {
         }
     }
 
-    pub(super) fn known_keys(
+    pub(crate) fn known_keys(
         &self,
         table: &DeTable<'_>,
         within: &'static str,
@@ -123,7 +123,7 @@ impl Source<'_> {
     }
 
     /// The list behind a key, which must not be empty; `without` is what holds if the key is left out, if it may be.
-    pub(super) fn entries<'v, 'i>(
+    pub(crate) fn entries<'v, 'i>(
         &self,
         value: &'v Spanned<DeValue<'i>>,
         key: &'static str,
@@ -137,7 +137,7 @@ impl Source<'_> {
         Ok(list)
     }
 
-    pub(super) fn list<'v, 'i>(
+    pub(crate) fn list<'v, 'i>(
         &self,
         value: &'v Spanned<DeValue<'i>>,
         key: &'static str,
@@ -153,7 +153,7 @@ impl Source<'_> {
         Ok(list)
     }
 
-    pub(super) fn text<'v>(
+    pub(crate) fn text<'v>(
         &self,
         value: &'v Spanned<DeValue<'_>>,
         key: &'static str,
@@ -163,7 +163,7 @@ impl Source<'_> {
     }
 
     /// One of a few words.
-    pub(super) fn choice(
+    pub(crate) fn choice(
         &self,
         value: &Spanned<DeValue<'_>>,
         key: &'static str,
@@ -182,7 +182,7 @@ impl Source<'_> {
         })
     }
 
-    pub(super) fn wrong_type(
+    pub(crate) fn wrong_type(
         &self,
         value: &Spanned<DeValue<'_>>,
         key: &'static str,
@@ -205,7 +205,7 @@ impl Source<'_> {
         self.at(value, key, kind)
     }
 
-    pub(super) fn repeated(
+    pub(crate) fn repeated(
         &self,
         value: &Spanned<DeValue<'_>>,
         key: &'static str,
@@ -219,7 +219,7 @@ impl Source<'_> {
         self.at(value, key, kind)
     }
 
-    pub(super) fn at(
+    pub(crate) fn at(
         &self,
         value: &Spanned<DeValue<'_>>,
         key: &'static str,
@@ -228,7 +228,7 @@ impl Source<'_> {
         self.error(&value.span(), Some(key), kind)
     }
 
-    pub(super) fn error(
+    pub(crate) fn error(
         &self,
         span: &Range<usize>,
         key: Option<&'static str>,

@@ -1,6 +1,7 @@
 //! What can be wrong with a file, and what to do about each.
 
 use super::excerpt::harmless;
+use super::site::SiteFault;
 use crate::limits;
 
 /// What is wrong with a file. Shown, it is what is wrong; [`advice`](Self::advice) is what to do.
@@ -220,6 +221,9 @@ pub enum ErrorKind {
     /// An `ofi` network that is not declared trusted.
     #[error("a network with driver \"ofi\" carries its data without encryption")]
     NotTrusted,
+    /// What only a site's file can have wrong.
+    #[error(transparent)]
+    Site(#[from] SiteFault),
 }
 
 impl ErrorKind {
@@ -227,9 +231,7 @@ impl ErrorKind {
     pub fn advice(&self) -> String {
         match self {
             Self::Unreadable(_) => "check the path, and that you may read the file".to_owned(),
-            Self::FileTooLong => {
-                "list fewer hosts: a network without `hosts` has all of them".to_owned()
-            }
+            Self::FileTooLong => "list less: a network without `hosts` has all of them".to_owned(),
             Self::NotText => "save the file as UTF-8".to_owned(),
             Self::Syntax { .. } => "see https://toml.io for how TOML is written".to_owned(),
             Self::UnknownKey {
@@ -318,6 +320,7 @@ impl ErrorKind {
             Self::NotTrusted => "if nobody else can read or write on this network, add \
                                  security = \"trusted\"; otherwise use driver = \"tcp\""
                 .to_owned(),
+            Self::Site(fault) => fault.advice(),
         }
     }
 }
