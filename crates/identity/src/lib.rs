@@ -60,7 +60,7 @@ pub use site::{
     GATEWAY_LIFETIME, GatewayKey, GatewayName, KeyText, MAX_GATEWAY_URI, MAX_TEXT, Pin, PinError,
     Pins, SITE_ALPN, SiteCredentials, SiteCredentialsError, SiteError, SiteKey, SiteKeyError,
     SiteList, SiteListError, SiteNameError, SitePeer, Sites, certificate_from_text,
-    certificate_to_text, check_site_name,
+    certificate_to_text, check_site_name, pin_of_certificate,
 };
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod sites;
 mod text;
 mod verifier;
 
+pub use certificate::pin_of_certificate;
 pub use credentials::{SITE_ALPN, SiteCredentials};
 pub use error::{SiteCredentialsError, SiteError, SiteKeyError, SiteListError};
 pub use key::{GATEWAY_LIFETIME, GatewayKey, SiteKey};

@@ -163,7 +163,23 @@ impl<'c> Shown<'c> {
     }
 }
 
-/// The key of a certificate, by its pin. Says nothing about signatures.
+/// The pin of the key that a certificate is of. Says nothing about signatures.
+///
+/// ```
+/// use mizzen_identity::{SiteKey, pin_of_certificate};
+///
+/// let key = SiteKey::generate()?;
+/// assert_eq!(pin_of_certificate(&key.certificate("a")?)?, key.pin());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`SiteError::Unreadable`] if it is not a certificate.
+pub fn pin_of_certificate(certificate: &[u8]) -> Result<Pin, SiteError> {
+    key_of(&CertificateDer::from(certificate))
+}
+
 fn key_of(certificate: &CertificateDer<'_>) -> Result<Pin, SiteError> {
     let parsed = EndEntityCert::try_from(certificate).map_err(|_| SiteError::Unreadable)?;
     Ok(Pin::of(parsed.subject_public_key_info().as_ref()))

@@ -66,7 +66,7 @@ pub enum SiteCredentialsError {
     OtherKey(GatewayName),
     /// The certificates do not name a gateway, the site's key did not sign, or it is not the time for it.
     #[error("this gateway's own certificate is not good: {0}")]
-    Certificate(#[from] SiteError),
+    Certificate(SiteError),
 }
 
 /// Why a peer is not let in, or not welcome any more.
@@ -98,7 +98,7 @@ pub enum SiteError {
     NotOneName,
     /// The one name is not that of a gateway.
     #[error("the peer's certificate is no gateway's: {0}; find out what connects there")]
-    Name(#[from] SiteNameError),
+    Name(SiteNameError),
     /// Nobody told us of that site.
     #[error(
         "{peer} is of a site that is not listed here; if it should be believed, ask its administrator for its pin, and add it with \
@@ -165,5 +165,18 @@ impl SiteError {
             Error::InvalidCertificate(CertificateError::Other(other)) => other.0.downcast_ref(),
             _ => None,
         }
+    }
+}
+
+// Without a source: both say already what it says.
+impl From<SiteError> for SiteCredentialsError {
+    fn from(error: SiteError) -> Self {
+        Self::Certificate(error)
+    }
+}
+
+impl From<SiteNameError> for SiteError {
+    fn from(error: SiteNameError) -> Self {
+        Self::Name(error)
     }
 }
