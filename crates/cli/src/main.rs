@@ -11,6 +11,7 @@
 //! | `bench.rs`, `bench/` | the measurements |
 //! | `doctor.rs`, `doctor/` | whether hosts are ready, and what to do if not |
 //! | `topo.rs`, `topo/` | hosts, networks, gateways, and the ways between ranks |
+//! | `site.rs`, `site/` | who this site is, and which others it believes |
 //! | `signals.rs` | the names of signals, and what they ask for |
 
 mod bench;
@@ -19,6 +20,7 @@ mod hosts;
 mod options;
 mod run;
 mod signals;
+mod site;
 mod topo;
 
 use std::process::ExitCode;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::BenchSide { work } => bench::serve(&work).map(|()| ExitCode::SUCCESS),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Topo(options) => topo::topo(&options),
+        Command::Site(options) => site::site(&options),
         Command::DoctorSide => doctor::serve().map(|()| ExitCode::SUCCESS),
         Command::DoctorReadable => {
             doctor::serve_readable();

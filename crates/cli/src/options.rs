@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use crate::bench::Bench;
 use crate::doctor::Doctor;
 use crate::run::{AFTER_RUN, Run, processes};
+use crate::site::Site;
 use crate::topo::Topo;
 
 /// Starts and watches parallel programs.
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     Bench(Box<Bench>),
     Doctor(Box<Doctor>),
     Topo(Box<Topo>),
+    Site(Box<Site>),
     /// Take part in a measurement. Run by `mizzen bench`.
     #[command(hide = true)]
     BenchSide {

@@ -1,0 +1,89 @@
+//! What the user may ask of `mizzen site`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use mizzen_identity::Pin;
+
+use super::folder::Folder;
+
+/// Say who this site is, and which other sites it believes.
+#[derive(Debug, Args)]
+pub(crate) struct Site {
+    #[command(subcommand)]
+    pub(super) action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    Init(Init),
+    Show(At),
+    Add(Add),
+    Revoke(Revoke),
+}
+
+/// Show the names and keys of this site, the sites that it believes, and what to type there to add this one.
+#[derive(Debug, Args)]
+pub(super) struct At {
+    /// The folder of the site.
+    #[arg(long = "dir", value_name = "DIR", default_value = "/etc/mizzen/site")]
+    directory: PathBuf,
+}
+
+impl At {
+    pub(super) fn folder(&self) -> Folder {
+        Folder::new(&self.directory)
+    }
+}
+
+/// Make the keys and the file of a new site. Nothing that is there is overwritten.
+#[derive(Debug, Args)]
+pub(super) struct Init {
+    /// What this site is called: 1 to 63 of a-z, 0-9 and -.
+    pub(super) name: String,
+
+    /// What this gateway is called, among those of the site.
+    #[arg(long, value_name = "NAME", default_value = "gw1")]
+    pub(super) gateway: String,
+
+    /// Where gateways of other sites connect, as in 0.0.0.0:4433. Without it, this gateway dials outwards only.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(super) at: At,
+}
+
+/// Believe another site, or another key of one that is believed already.
+#[derive(Debug, Args)]
+pub(super) struct Add {
+    /// What the other site is called.
+    pub(super) name: String,
+
+    /// Its key, as `mizzen site show` prints it there. Have it confirmed by somebody whom you know at that site.
+    #[arg(value_name = "PIN")]
+    pub(super) pin: Pin,
+
+    /// Host and port of a gateway of that site; may be given several times. Without it, they connect to us.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(super) reach: Vec<String>,
+
+    /// A job that may be met with that site, or the beginning of names and a *; may be given several times. None by default.
+    #[arg(long = "export", value_name = "JOB")]
+    pub(super) exports: Vec<String>,
+
+    #[command(flatten)]
+    pub(super) at: At,
+}
+
+/// Stop believing a key, or all keys of a site; connections that are up are cut.
+#[derive(Debug, Args)]
+pub(super) struct Revoke {
+    /// The pin of a key, of a site or of a gateway, or the name of a site.
+    #[arg(value_name = "PIN|NAME")]
+    pub(super) whom: String,
+
+    #[command(flatten)]
+    pub(super) at: At,
+}
