@@ -101,7 +101,29 @@ pub(crate) fn identity() -> Vec<Vec<u8>> {
     let authority = Authority::new(cluster, job);
     all.extend(authority.map(|one| [&[1], one.to_secret().as_bytes()].concat()));
     all.extend(Keys::generate().map(|keys| [&[2], &keys.request()[..]].concat()));
+    all.extend(flights().unwrap_or_default());
     all
+}
+
+/// What both ends of a handshake say, as each hears it.
+fn flights() -> Result<Vec<Vec<u8>>, Box<dyn std::error::Error>> {
+    use mizzen_identity::{Authority, Bond, Identity, Shaking};
+    let authority = Authority::new("seed", [3; 16])?;
+    let who = |rank| Identity::new("seed", [3; 16], rank, 0);
+    let bond = |rank, ours: &str, theirs: &str| -> Result<_, Box<dyn std::error::Error>> {
+        let (peer, ours, theirs) = (who(rank)?, ours.into(), theirs.into());
+        Ok(Bond { peer, ours, theirs })
+    };
+    let mut one = Shaking::dial(&authority.credentials(&who(0)?)?, bond(1, "0", "1")?)?;
+    let mut other = Shaking::accept(&authority.credentials(&who(1)?)?, bond(0, "1", "0")?)?;
+    let hello = one.begin()?;
+    let answer = other.take(&hello)?.unwrap_or_default();
+    let proof = one.take(&answer)?.unwrap_or_default();
+    Ok(vec![
+        [&[4], &hello[..]].concat(),
+        [&[3], &answer[..]].concat(),
+        [&[4], &proof[..]].concat(),
+    ])
 }
 
 pub(crate) fn boot() -> Vec<Vec<u8>> {
