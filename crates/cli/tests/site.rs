@@ -199,7 +199,7 @@ fn a_site_is_revoked_by_its_name_and_a_gateway_by_its_key() {
     good(&["add", "b", &two, "--dir", &at]);
     let said = good(&["revoke", "b", "--dir", &at]);
     assert!(
-        said.contains(&one) && said.contains(&two) && said.contains("two seconds"),
+        said.contains(&one) && said.contains(&two) && said.contains("tell them"),
         "{said}"
     );
     good(&["revoke", &gateway, "--dir", &at]);

@@ -84,7 +84,7 @@ pub(super) fn revoke(options: &Revoke) -> anyhow::Result<()> {
         println!("{pin} is not believed any more.");
     }
     println!(
-        "Gateways that read this folder cut their connections with it within two seconds. Other sites do not know: tell them."
+        "Other sites do not know: tell them."
     );
     Ok(())
 }

@@ -43,7 +43,7 @@ fn file(options: &Init) -> String {
         }
     };
     format!(
-        "# Who this site is, and which others it believes. Changes hold within a second or two.\n\
+        "# Who this site is, and which others it believes.\n\
          name = \"{}\"\n\
          gateway = \"{}\"\n\
          {listen}\n\

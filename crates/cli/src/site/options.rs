@@ -77,7 +77,7 @@ pub(super) struct Add {
     pub(super) at: At,
 }
 
-/// Stop believing a key, or all keys of a site; connections that are up are cut.
+/// Stop believing a key, or all keys of a site.
 #[derive(Debug, Args)]
 pub(super) struct Revoke {
     /// The pin of a key, of a site or of a gateway, or the name of a site.
