@@ -1,7 +1,7 @@
 //! Credentials of a process: its certified keys, and the settings of its connections.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::sign::CertifiedKey;
@@ -11,7 +11,7 @@ use webpki::EndEntityCert;
 use crate::error::{CredentialsError, IdentityError};
 use crate::identity::{Identity, Role};
 use crate::keys::Keys;
-use crate::settings::{self, ALPN, Presented};
+use crate::settings::{self, ALPN, Presented, SEALED_ALPN};
 use crate::verifier::{Believes, Side, Verifier, identity_of};
 
 /// What a process proves itself with, and by which it knows others of its job.
@@ -24,6 +24,8 @@ pub struct Credentials {
     verifier: Arc<Verifier>,
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
+    /// The same for seals, once they are needed.
+    sealing: Arc<OnceLock<(Arc<ClientConfig>, Arc<ServerConfig>)>>,
 }
 
 impl Credentials {
@@ -79,6 +81,7 @@ impl Credentials {
             verifier,
             client: Arc::new(client.map_err(refused)?),
             server: Arc::new(server.map_err(refused)?),
+            sealing: Arc::default(),
         })
     }
 
@@ -111,16 +114,17 @@ impl Credentials {
         Arc::clone(&self.server)
     }
 
-    /// The settings with which we dial for another protocol.
-    pub(crate) fn client_for(&self, alpn: &[u8]) -> Result<Arc<ClientConfig>, rustls::Error> {
-        let (presented, verifier) = (Arc::clone(&self.presented), Arc::clone(&self.verifier));
-        settings::client(presented, verifier, alpn).map(Arc::new)
-    }
-
-    /// The settings with which we are dialled for another protocol.
-    pub(crate) fn server_for(&self, alpn: &[u8]) -> Result<Arc<ServerConfig>, rustls::Error> {
-        let (presented, verifier) = (Arc::clone(&self.presented), Arc::clone(&self.verifier));
-        settings::server(presented, verifier, alpn).map(Arc::new)
+    /// The settings of handshakes that seals come of: of who dials, and of who is dialled.
+    pub(crate) fn sealing(&self) -> Result<&(Arc<ClientConfig>, Arc<ServerConfig>), rustls::Error> {
+        if let Some(made) = self.sealing.get() {
+            return Ok(made);
+        }
+        let both = || (Arc::clone(&self.presented), Arc::clone(&self.verifier));
+        let ((shown, checks), (shown_too, checks_too)) = (both(), both());
+        let client = settings::client(shown, checks, SEALED_ALPN)?;
+        let server = settings::server(shown_too, checks_too, SEALED_ALPN)?;
+        let made = (Arc::new(client), Arc::new(server));
+        Ok(self.sealing.get_or_init(|| made))
     }
 
     /// Who is at the other end of a connection whose handshake is complete, on either side.

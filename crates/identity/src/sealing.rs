@@ -8,6 +8,7 @@ mod flight;
 mod seal;
 
 use std::fmt;
+use std::sync::Arc;
 
 use rustls::ProtocolVersion;
 use rustls::quic::{
@@ -19,10 +20,7 @@ pub use self::seal::{SEAL, Seal};
 use crate::credentials::Credentials;
 use crate::error::SealError;
 use crate::identity::Identity;
-use crate::settings::server_name;
-
-/// The protocol that both ends must name in the handshake, so that one of a connection never passes for it.
-pub(crate) const ALPN: &[u8] = b"mizzen-sealed/1";
+use crate::settings::{SEALED_ALPN, server_name};
 
 /// Between whom, and for what, a handshake is: both ends must say the same, or there is no seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +81,7 @@ impl Shaking {
     ///
     /// [`SealError::Proof`] if the settings do not allow it.
     pub fn dial(credentials: &Credentials, bond: Bond) -> Result<Self, SealError> {
-        let config = credentials.client_for(ALPN).map_err(proof)?;
+        let config = Arc::clone(&credentials.sealing().map_err(proof)?.0);
         let params = bond.ours.clone();
         let connection = ClientConnection::new(config, Version::V1, server_name(), params);
         Ok(Self::new(
@@ -100,7 +98,7 @@ impl Shaking {
     ///
     /// [`SealError::Proof`] if the settings do not allow it.
     pub fn accept(credentials: &Credentials, bond: Bond) -> Result<Self, SealError> {
-        let config = credentials.server_for(ALPN).map_err(proof)?;
+        let config = Arc::clone(&credentials.sealing().map_err(proof)?.1);
         let connection = ServerConnection::new(config, Version::V1, bond.ours.clone());
         Ok(Self::new(
             connection.map_err(proof)?.into(),
@@ -198,10 +196,13 @@ impl Shaking {
         self.is_proved
     }
 
-    /// The seal, if the other end has proved who it is.
+    /// The seal, once, if the other end has proved who it is.
     #[must_use]
-    pub fn finish(self) -> Option<Seal> {
-        self.seal.filter(|_| self.is_proved)
+    pub fn finish(&mut self) -> Option<Seal> {
+        match self.is_proved {
+            true => self.seal.take(),
+            false => None,
+        }
     }
 
     /// Adds what is to be said, in the keys of its level.
@@ -242,7 +243,7 @@ impl Shaking {
     /// Whether the other end is who, and means what, was expected.
     fn check(&self) -> Result<(), SealError> {
         let common = &*self.connection;
-        let is_ours = common.alpn_protocol() == Some(ALPN)
+        let is_ours = common.alpn_protocol() == Some(SEALED_ALPN)
             && common.protocol_version() == Some(ProtocolVersion::TLSv1_3);
         if !is_ours {
             return Err(SealError::Purpose);

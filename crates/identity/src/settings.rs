@@ -18,6 +18,9 @@ use crate::verifier::ALGORITHMS;
 /// The protocol that both sides must name in the handshake (ALPN, RFC 7301).
 pub const ALPN: &[u8] = b"mizzen/1";
 
+/// The protocol that the ends of a seal must name, so that a handshake of a connection never passes for theirs.
+pub(crate) const SEALED_ALPN: &[u8] = b"mizzen-sealed/1";
+
 /// The name to give to a TLS client, which requires one. It is neither sent nor checked: only the identity counts.
 ///
 /// ```

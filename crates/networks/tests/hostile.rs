@@ -12,6 +12,7 @@ use common::hostile::Deed;
 use common::{Clusters, id, link, process, until};
 use mizzen_driver::{ConnectFailure, Driver, Event, LossReason, PeerId, Refused};
 use mizzen_networks::RelayedDriver;
+use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
     Cover, FRAME_HEADER, FragmentHeader, Progress, RelayFrame, Route, Said, Word,
 };
@@ -222,21 +223,35 @@ fn what_a_gateway_puts_in_another_place_is_not_taken() {
 
 #[test]
 fn what_a_gateway_leads_to_somebody_else_is_not_taken_there() {
-    // All that is for the rank 1 goes to 3 as well, which is on the same network, and has a link with 0, too.
+    // All that is for the rank 1 goes to 3 as well, on the circuit that 3 has with the rank 0.
     let is_on = Arc::new(AtomicBool::new(false));
-    let deed = to_sealed(&is_on, |_, header, contents| {
-        let route = Route {
-            to: process(3),
-            to_host: mizzen_proto::membership::HostId(3),
-            ..header.route
-        };
-        vec![
-            fragment(FragmentHeader { route, ..header }, contents),
-            fragment(header, contents),
-        ]
+    let led = Arc::new(AtomicU64::new(0));
+    let (count_of, circuit) = (Arc::clone(&led), AtomicU64::new(0));
+    let lead = to_sealed(&is_on, move |_, header, contents| {
+        if header.route.to == process(3) {
+            circuit.store(header.circuit, Ordering::Relaxed);
+        }
+        let mut sent = vec![fragment(header, contents)];
+        let known = circuit.load(Ordering::Relaxed);
+        if header.route.to == process(1) && known != 0 {
+            let route = Route {
+                to: process(3),
+                to_host: HostId(3),
+                ..header.route
+            };
+            let circuit = known;
+            let header = FragmentHeader {
+                route,
+                circuit,
+                ..header
+            };
+            sent.push(fragment(header, contents));
+            count_of.fetch_add(1, Ordering::Relaxed);
+        }
+        sent
     });
     // The first of two gateways in a row does it, and the second takes it there.
-    let mut clusters = Clusters::hostile(2, deed);
+    let mut clusters = Clusters::hostile(2, lead);
     let mut drivers = [0, 1, 3].map(|rank| clusters.attach(id(rank)));
     link(&mut drivers);
     let at = drivers[2].locator().clone();
@@ -245,9 +260,15 @@ fn what_a_gateway_leads_to_somebody_else_is_not_taken_there() {
         matches!(event, Event::Connected { .. })
     });
     is_on.store(true, Ordering::Relaxed);
+    let hello = [IoSlice::new(b"for three")];
+    drivers[0].send_frame(id(3), &hello).expect("room");
+    until(&mut drivers, 2, |event| {
+        matches!(event, Event::Frame { .. })
+    });
     let [zero, one, mut three] = drivers;
     let mut two = [zero, one];
     assert_eq!(count(&mut two, 100), (100, None));
+    assert!(led.load(Ordering::Relaxed) >= 100);
     let mut look = |event: Event<'_>| assert!(!matches!(event, Event::Frame { .. }), "{event:?}");
     for _ in 0..50 {
         three.poll(64, &mut look).expect("a network that works");
@@ -255,20 +276,26 @@ fn what_a_gateway_leads_to_somebody_else_is_not_taken_there() {
     }
 }
 
-/// Dials through gateways that do this to flights: why there is no link.
-fn dial(change: impl Fn(u64, &[u8]) -> Vec<Vec<u8>> + Send + Sync + 'static) -> ConnectFailure {
-    let deed: Deed = Arc::new(move |_, bytes| match RelayFrame::decode(bytes) {
+/// What is sent to whom instead of a flight with this number.
+type Change = dyn Fn(PeerId, u64, &[u8]) -> Vec<Vec<u8>> + Send + Sync;
+
+fn to_flights(change: Box<Change>) -> Deed {
+    Arc::new(move |peer, bytes| match RelayFrame::decode(bytes) {
         Ok(RelayFrame::Fragment(header, contents)) => match Cover::decode(contents) {
             Some(Cover::Flight(_)) => {
-                let changed = change(header.number, contents).into_iter();
+                let changed = change(peer, header.number, contents).into_iter();
                 let changed = changed.map(|contents| fragment(header, &contents));
                 changed.collect()
             }
             _ => vec![bytes.to_vec()],
         },
         _ => vec![bytes.to_vec()],
-    });
-    let mut clusters = Clusters::hostile(1, deed);
+    })
+}
+
+/// Dials through a gateway that does this to flights: why there is no link.
+fn dial(change: Box<Change>) -> ConnectFailure {
+    let mut clusters = Clusters::hostile(1, to_flights(change));
     let mut drivers = [0, 1].map(|rank| clusters.attach(id(rank)));
     let at = drivers[1].locator().clone();
     drivers[0].connect(id(1), &at).expect("a good locator");
@@ -284,34 +311,147 @@ fn dial(change: impl Fn(u64, &[u8]) -> Vec<Vec<u8>> + Send + Sync + 'static) -> 
     why.expect("a reason")
 }
 
-#[test]
-fn a_gateway_that_changes_a_handshake_gets_no_link_made() {
-    // Of the answer and of the proof, the last byte: what is there belongs to a signature, or to what holds all together.
-    let changed = |number: u64, contents: &[u8]| {
-        let mut bytes = contents.to_vec();
-        if number == 0 {
-            let last = bytes.len() - 1;
-            bytes[last] ^= 1;
-        }
-        vec![bytes]
-    };
-    let why = dial(changed);
-    assert!(
-        matches!(why, ConnectFailure::Rejected | ConnectFailure::TimedOut),
-        "{why}"
-    );
+/// With one bit changed, near the end.
+fn damaged(contents: &[u8]) -> Vec<u8> {
+    let mut bytes = contents.to_vec();
+    let at = bytes.len() - 9;
+    bytes[at] ^= 1;
+    bytes
 }
 
 #[test]
-fn a_gateway_that_answers_itself_gets_no_link_made() {
-    // It says to each what it has said itself.
-    let why = dial(|_, contents| vec![contents.to_vec(), contents.to_vec()].split_off(2));
+fn a_gateway_that_changes_a_greeting_or_an_answer_gets_no_link_made() {
+    for victim in [id(1), id(0)] {
+        let why = dial(Box::new(move |peer, _, contents| {
+            let is_meant = peer == victim;
+            vec![if is_meant {
+                damaged(contents)
+            } else {
+                contents.to_vec()
+            }]
+        }));
+        assert_eq!(why, ConnectFailure::Rejected, "{victim}");
+    }
+}
+
+#[test]
+fn a_gateway_that_changes_a_proof_gets_no_link_accepted() {
+    let deed = to_flights(Box::new(|_, number, contents| {
+        vec![match number {
+            1 => damaged(contents),
+            _ => contents.to_vec(),
+        }]
+    }));
+    let mut clusters = Clusters::hostile(1, deed);
+    let mut drivers = [0, 1].map(|rank| clusters.attach(id(rank)));
+    link(&mut drivers);
+    // Who dialled has proof of the other, and hears that its own was not taken.
+    let [dialler, acceptor] = &mut drivers;
+    let mut is_lost = false;
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_lost {
+        assert!(Instant::now() < deadline, "waited in vain");
+        let mut look = |event: Event<'_>| is_lost |= matches!(event, Event::Lost { .. });
+        dialler.poll(64, &mut look).expect("a network that works");
+        let mut nothing = |event: Event<'_>| panic!("{event:?}, though nothing was proved");
+        acceptor
+            .poll(64, &mut nothing)
+            .expect("a network that works");
+    }
+}
+
+#[test]
+fn a_gateway_that_answers_itself_or_nothing_gets_no_link_made() {
+    let why = dial(Box::new(|_, _, _| vec![]));
     assert_eq!(why, ConnectFailure::TimedOut, "nothing came");
-    let why = dial(|_, _| vec![vec![3, 0, 4, 0, 2, 0, 0, 0]]);
-    assert!(
-        matches!(why, ConnectFailure::Rejected | ConnectFailure::TimedOut),
-        "{why}"
-    );
+    // It says to who dialled what that one has said itself.
+    let greeting: Mutex<Vec<u8>> = Mutex::default();
+    let why = dial(Box::new(move |peer, _, contents| {
+        let mut greeting = greeting.lock().unwrap_or_else(PoisonError::into_inner);
+        if peer == id(1) {
+            *greeting = contents.to_vec();
+            return vec![contents.to_vec()];
+        }
+        vec![greeting.clone()]
+    }));
+    assert_eq!(why, ConnectFailure::Rejected);
+}
+
+#[test]
+fn what_a_gateway_makes_up_during_a_handshake_does_not_outlive_it() {
+    // Before each flight, ones of other numbers, and contents that nobody sealed.
+    let deed: Deed = Arc::new(|_, bytes| match RelayFrame::decode(bytes) {
+        Ok(RelayFrame::Fragment(header, contents)) => {
+            let mut sent = Vec::new();
+            let is_flight = matches!(Cover::decode(contents), Some(Cover::Flight(_)));
+            for number in 1..6_u64 {
+                let number = header.number + number;
+                let header = FragmentHeader { number, ..header };
+                // The proof is number 1, and may not be taken from it.
+                let is_proof = number == 1 && header.route.to == process(1);
+                if is_flight && !is_proof {
+                    sent.push(fragment(header, &[3]));
+                    sent.push(fragment(header, &[3, 1, 2, 0, 9, 9]));
+                    sent.push(fragment(header, b"\x01frame number 0 of those that count"));
+                    sent.push(fragment(header, &[4; 40]));
+                }
+            }
+            sent.push(bytes.to_vec());
+            sent
+        }
+        _ => vec![bytes.to_vec()],
+    });
+    let mut clusters = Clusters::hostile(1, deed);
+    let mut drivers = pair(&mut clusters);
+    assert_eq!(count(&mut drivers, 200), (200, None));
+}
+
+#[test]
+fn a_gateway_that_dials_in_anothers_name_holds_nobody_up_for_longer_than_it_is_there() {
+    let is_on = Arc::new(AtomicBool::new(false));
+    let lies = Arc::clone(&is_on);
+    let deed: Deed = Arc::new(move |_, bytes| {
+        let mut sent = vec![bytes.to_vec()];
+        if !lies.load(Ordering::Relaxed) {
+            return sent;
+        }
+        if let Ok(RelayFrame::Word(word)) = RelayFrame::decode(bytes) {
+            let said = Said::Open {
+                dialled: true,
+                progress: Progress::default(),
+            };
+            let circuit = u64::MAX;
+            let word = Word {
+                said,
+                circuit,
+                ..word
+            };
+            sent.push(word.to_bytes().to_vec());
+        }
+        sent
+    });
+    let mut clusters = Clusters::hostile(1, deed);
+    let mut drivers = pair(&mut clusters);
+    is_on.store(true, Ordering::Relaxed);
+    until(&mut drivers, 1, |event| matches!(event, Event::Lost { .. }));
+    is_on.store(false, Ordering::Relaxed);
+    // What it began comes to nothing, and nothing is remembered of it.
+    let at = drivers[1].locator().clone();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut is_linked = false;
+    while !is_linked {
+        assert!(Instant::now() < deadline, "nobody links any more");
+        // There may be one under way, or what is left of the last.
+        let _ = drivers[0].connect(id(1), &at);
+        let mut came = false;
+        for (index, driver) in drivers.iter_mut().enumerate() {
+            let mut look =
+                |event: Event<'_>| came |= index == 0 && matches!(event, Event::Connected { .. });
+            driver.poll(64, &mut look).expect("a network that works");
+        }
+        is_linked |= came;
+        std::thread::sleep(Duration::from_micros(200));
+    }
 }
 
 #[test]
@@ -337,10 +477,39 @@ fn a_gateway_that_lies_about_how_far_the_ends_are_breaks_links_and_nothing_else(
     let mut clusters = Clusters::hostile(1, deed);
     let mut drivers = pair(&mut clusters);
     is_on.store(true, Ordering::Relaxed);
-    // What comes is what was sent, until it ends.
+    // What comes is what was sent, until it ends; and nobody takes the other end for one that breaks rules.
     let (came, lost) = count(&mut drivers, 5_000_000);
     assert!(came > 0);
-    assert!(lost.is_some());
+    assert!(
+        matches!(lost, Some(LossReason::Broken(_) | LossReason::Closed)),
+        "{lost:?}"
+    );
+}
+
+#[test]
+fn a_gateway_that_grants_what_nobody_granted_makes_no_end_misbehave() {
+    // It holds one fragment back, and has the other end send all that follow.
+    let deed: Deed = Arc::new(move |_, bytes| match RelayFrame::decode(bytes) {
+        Ok(RelayFrame::Word(word)) => match word.said {
+            Said::Open { dialled, progress } => {
+                let granted = u64::MAX;
+                let progress = Progress {
+                    granted,
+                    ..progress
+                };
+                let said = Said::Open { dialled, progress };
+                vec![Word { said, ..word }.to_bytes().to_vec()]
+            }
+            _ => vec![bytes.to_vec()],
+        },
+        Ok(RelayFrame::Fragment(header, _)) if header.number == 30 => vec![],
+        _ => vec![bytes.to_vec()],
+    });
+    let mut clusters = Clusters::hostile(1, deed);
+    let mut drivers = pair(&mut clusters);
+    let (came, lost) = count(&mut drivers, 5_000_000);
+    assert!(came <= 30, "{came}");
+    assert!(matches!(lost, Some(LossReason::Broken(_))), "{lost:?}");
 }
 
 #[test]
@@ -365,7 +534,22 @@ fn a_gateway_that_floods_takes_nobody_elses_place() {
 #[test]
 fn keys_are_replaced_under_load_and_nothing_is_lost() {
     // Over three connections, so that fragments of two keys overtake each other.
-    let mut clusters = Clusters::striped(3).sealed(50);
+    let is_on = Arc::new(AtomicBool::new(true));
+    let phases: Arc<Mutex<BTreeMap<u64, u8>>> = Arc::default();
+    let seen = Arc::clone(&phases);
+    let deed = to_sealed(&is_on, move |_, header, contents| {
+        if header.route.to == process(1) {
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.insert(header.number, contents[0]);
+        }
+        vec![fragment(header, contents)]
+    });
+    let mut clusters = Clusters::striped_hostile(3, deed).sealed(50);
     let mut drivers = pair(&mut clusters);
-    assert_eq!(count(&mut drivers, 20_000), (20_000, None));
+    // The other end says what it has after each quarter of its window: 4,096 fragments.
+    assert_eq!(count(&mut drivers, 50_000), (50_000, None));
+    let phases = phases.lock().unwrap_or_else(PoisonError::into_inner);
+    let phases: Vec<u8> = phases.values().copied().collect();
+    let replaced = phases.windows(2).filter(|two| two[0] != two[1]).count();
+    assert!(replaced >= 5, "{replaced} keys");
 }

@@ -83,8 +83,6 @@ pub(super) fn revoke(options: &Revoke) -> anyhow::Result<()> {
     for pin in &pins {
         println!("{pin} is not believed any more.");
     }
-    println!(
-        "Other sites do not know: tell them."
-    );
+    println!("Other sites do not know: tell them.");
     Ok(())
 }

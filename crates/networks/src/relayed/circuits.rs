@@ -5,7 +5,7 @@ use std::io::{ErrorKind, IoSlice};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mizzen_driver::{BodyId, ConnectFailure, Event, Gather, LossReason, PeerId, Scatter};
-use mizzen_identity::SEAL;
+use mizzen_identity::{SEAL, SealError};
 use mizzen_proto::id::ProcessId;
 use mizzen_proto::membership::HostId;
 use mizzen_proto::relay::{
@@ -84,13 +84,23 @@ impl Circuits {
 
     /// Whether there is a link, an attempt, or something unreported.
     pub(super) fn is_known(&self, peer: PeerId) -> bool {
-        self.peers.contains_key(&peer) || self.events.iter().any(|kept| kept.peer == peer)
+        let is_known = match self.peers.get(&peer) {
+            Some(Peer::Linked(link)) => !link.guard.is_shaking() || link.dial.is_some(),
+            Some(Peer::Dialling(_)) => true,
+            None => false,
+        };
+        is_known || self.events.iter().any(|kept| kept.peer == peer)
     }
 
     pub(super) fn connect(&mut self, peer: PeerId, host: HostId) {
         self.serial += 1;
         let now = self.now();
         let dial = Dial::new(host, self.serial, now);
+        if let Some(Peer::Linked(link)) = self.peers.get_mut(&peer) {
+            // It may become what is wanted; if not, it is dialled.
+            link.dial = Some(dial);
+            return;
+        }
         self.peers.insert(peer, Peer::Dialling(dial));
         self.look_at = Some(now);
     }
@@ -233,7 +243,7 @@ impl Circuits {
                 if link.circuit == circuit && link.line.dialled() != dialled =>
             {
                 link.line.handle_progress(progress, now);
-                if link.line.wants_to_grow() {
+                if link.line.wants_to_grow() && !link.guard.is_shaking() {
                     self.grow(peer);
                 }
                 self.touch(peer);
@@ -245,7 +255,7 @@ impl Circuits {
                     progress,
                 },
                 Some(Peer::Dialling(dial)),
-            ) if dial.circuit == circuit => {
+            ) if dial.circuit == circuit && dial.host == host => {
                 self.open(peer, host, circuit, true, via, Some(progress));
             }
             (Said::Open { dialled: false, .. }, _) => self.reply(peer, host, circuit, Said::Closed),
@@ -262,14 +272,21 @@ impl Circuits {
                 },
                 known,
             ) => {
-                let is_linked = matches!(known, Some(Peer::Linked(_)));
-                if self.seen.get(&peer).is_some_and(|seen| *seen >= circuit) {
+                let (is_linked, newest) = match known {
+                    // What was not proved says little, but is as good as what was not proved either.
+                    Some(Peer::Linked(link)) if link.guard.is_shaking() && !link.line.dialled() => {
+                        (true, link.circuit)
+                    }
+                    Some(Peer::Linked(_)) => (true, 0),
+                    _ => (false, 0),
+                };
+                let is_old = self.seen.get(&peer).is_some_and(|seen| *seen >= circuit);
+                if is_old || newest >= circuit || self.unproved() >= MOST_UNPROVED {
                     return self.reply(peer, host, circuit, Said::Closed);
                 }
                 if is_linked {
                     self.lose(peer, LossReason::Replaced);
                 }
-                self.seen.insert(peer, circuit);
                 self.open(peer, host, circuit, false, via, Some(progress));
             }
             (Said::Closed, Some(Peer::Linked(link))) if link.circuit == circuit => {
@@ -305,7 +322,8 @@ impl Circuits {
         let now = self.now();
         let peer = process_id(header.route.from);
         let (host, circuit) = (header.route.from_host, header.circuit);
-        if matches!(self.peers.get(&peer), Some(Peer::Dialling(dial)) if dial.circuit == circuit) {
+        if matches!(self.peers.get(&peer), Some(Peer::Dialling(dial)) if dial.circuit == circuit && dial.host == host)
+        {
             // It came before the word that says so.
             self.open(peer, host, circuit, true, via, None);
         }
@@ -313,16 +331,18 @@ impl Circuits {
             Some(Peer::Linked(link)) if link.circuit == circuit => link,
             _ => return self.reply(peer, host, circuit, Said::Closed),
         };
-        if link.early.contains_key(&header.number) {
+        let is_past = header.number < link.line.next();
+        if link.early.contains_key(&header.number) || is_past && link.guard.is_any() {
             return;
         }
+        let dialled = link.line.dialled();
         let mut room = std::mem::take(&mut self.room);
-        match link.guard.uncover(header, contents, &mut room) {
+        match link.guard.uncover(header, contents, dialled, &mut room) {
             Uncovered::Taken(contents) => {
                 self.take_fragment(peer, header.number, contents, now, report);
             }
             Uncovered::Left => {}
-            Uncovered::Worn => self.violate(peer, "too much came that it did not send"),
+            Uncovered::Worn => self.overdraw(peer),
         }
         self.room = room;
     }
@@ -341,7 +361,7 @@ impl Circuits {
         };
         let length = contents.len() + FRAGMENT_HEADER;
         match link.line.handle_fragment(number, length, now) {
-            Err(_) => return self.violate(peer, "it sent more than it was granted"),
+            Err(_) => return self.overdraw(peer),
             Ok(Turn::Past) => return,
             Ok(Turn::Later) => {
                 link.early.insert(number, contents.to_vec());
@@ -377,7 +397,7 @@ impl Circuits {
             link.line.free(length);
             return match Cover::decode(contents) {
                 Some(Cover::Flight(flight)) => self.take_flight(peer, flight),
-                _ => self.violate(peer, UNPROVED),
+                _ => self.refuse(peer),
             };
         }
         match Contents::decode(contents) {
@@ -410,7 +430,12 @@ impl Circuits {
             return;
         };
         match link.guard.take_flight(flight, self.sealing.as_ref(), now) {
-            Err(_) => return self.violate(peer, UNPROVED),
+            // Who is there has proved to be another, or to mean something else.
+            Err(SealError::Other { .. } | SealError::Purpose) => {
+                return self.violate(peer, UNPROVED);
+            }
+            // That may be a gateway's doing; another may lead to who was meant.
+            Err(_) => return self.refuse(peer),
             Ok(answer) => link.flight = answer,
         }
         if !link.guard.is_shaking() {
@@ -426,6 +451,9 @@ impl Circuits {
         };
         link.dial = None;
         let (dialled, circuit) = (link.line.dialled(), link.circuit);
+        if !dialled {
+            self.seen.insert(peer, circuit);
+        }
         let what = What::Connected { dialled };
         self.events.push_back(Kept {
             peer,
@@ -526,6 +554,7 @@ impl Circuits {
         if now.since(dial.since) >= patience {
             let reason = match dial.has_no_way {
                 true => ConnectFailure::Unreachable(ErrorKind::HostUnreachable),
+                false if dial.is_refused => ConnectFailure::Rejected,
                 false => ConnectFailure::TimedOut,
             };
             self.fail(peer, reason);
@@ -767,16 +796,16 @@ impl Circuits {
         let Some(route) = self.route_to(peer, host) else {
             return;
         };
-        let guard = Guard::new(self.sealing.as_ref(), dialled, route, circuit);
-        let is_refused = guard.is_err();
-        if let Ok((guard, flight)) = guard {
-            (link.guard, link.flight) = (guard, flight);
+        match Guard::new(self.sealing.as_ref(), dialled, route, circuit) {
+            Ok((guard, flight)) => (link.guard, link.flight) = (guard, flight),
+            Err(_) => {
+                self.reply(peer, host, circuit, Said::Closed);
+                return self.give_up(peer, link, LossReason::Broken(ErrorKind::Other));
+            }
         }
         let (is_shaking, has_flight) = (link.guard.is_shaking(), link.flight.is_some());
         self.peers.insert(peer, Peer::Linked(Box::new(link)));
-        if is_refused {
-            return self.violate(peer, "there is no way to prove who is there");
-        } else if !is_shaking {
+        if !is_shaking {
             self.announce(peer);
         } else if has_flight {
             self.take_turn(peer);
@@ -812,6 +841,29 @@ impl Circuits {
         }));
     }
 
+    /// More came than was granted. What grants say is not sealed: it need not be the other end that did it.
+    fn overdraw(&mut self, peer: PeerId) {
+        match self.peers.get(&peer) {
+            Some(Peer::Linked(link)) if link.guard.is_any() => self.refuse(peer),
+            _ => self.violate(peer, "it sent more than it was granted"),
+        }
+    }
+
+    /// Ends a circuit on which came what the other end need not have sent.
+    fn refuse(&mut self, peer: PeerId) {
+        if let Some(Peer::Linked(link)) = self.peers.get(&peer) {
+            let (host, circuit) = (link.host, link.circuit);
+            self.reply(peer, host, circuit, Said::Closed);
+        }
+        self.lose(peer, LossReason::Broken(ErrorKind::InvalidData));
+    }
+
+    /// How many circuits others have begun and not proved yet who they are.
+    fn unproved(&self) -> usize {
+        let is_unproved = |peer: &&Peer| matches!(peer, Peer::Linked(link) if link.guard.is_shaking() && !link.line.dialled());
+        self.peers.values().filter(is_unproved).count()
+    }
+
     fn violate(&mut self, peer: PeerId, what: &'static str) {
         if let Some(Peer::Linked(link)) = self.peers.get(&peer) {
             let (host, circuit) = (link.host, link.circuit);
@@ -837,11 +889,13 @@ impl Circuits {
         let Some(dial) = link.dial else {
             return;
         };
+        let is_another = matches!(reason, LossReason::Violation(_)) && link.line.dialled();
         self.serial += 1;
-        let dial = dial.anew(self.serial, self.now());
+        let mut dial = dial.anew(self.serial, self.now());
+        dial.is_refused |= reason == LossReason::Broken(ErrorKind::InvalidData);
         self.look_by(dial.again);
         self.peers.insert(peer, Peer::Dialling(dial));
-        if matches!(reason, LossReason::Violation(_)) {
+        if is_another {
             self.fail(peer, ConnectFailure::Rejected);
         }
     }
@@ -873,6 +927,8 @@ const UNPROVED: &str = "it did not prove who it is";
 const WINDOW: u64 = 4 << 20;
 /// Bytes by which the windows of all circuits may have grown.
 const WINDOWS: u64 = 256 << 20;
+/// Circuits that others have begun without having proved who they are.
+const MOST_UNPROVED: usize = 64;
 /// Fragments sent in one turn.
 const SENDS: usize = 64;
 /// For so long a circuit is not given up because a gateway knows no way back.

@@ -15,6 +15,8 @@ pub(super) struct Dial {
     pub(super) tries: u64,
     /// Whether that was the answer to the latest question.
     pub(super) has_no_way: bool,
+    /// Whether somebody answered who did not prove to be who was meant.
+    pub(super) is_refused: bool,
 }
 
 impl Dial {
@@ -28,6 +30,7 @@ impl Dial {
             wait: FIRST_AGAIN,
             tries: 0,
             has_no_way: false,
+            is_refused: false,
         }
     }
 

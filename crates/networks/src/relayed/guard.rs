@@ -87,6 +87,11 @@ impl Guard {
         matches!(self, Self::Shaking(_))
     }
 
+    /// Whether the circuit is sealed, or will be.
+    pub(super) fn is_any(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+
     /// How many fragments came that the other end did not send, or not so.
     pub(super) fn refused(&self) -> u64 {
         match self {
@@ -109,29 +114,29 @@ impl Guard {
         if !shaking.is_proved() {
             return Ok(answer);
         }
-        if let Self::Shaking(shaking) = std::mem::replace(self, Self::None) {
-            let seal = shaking.finish().ok_or(SealError::Flight)?;
-            let most = sealing.map_or(u64::MAX, |sealing| sealing.fragments);
-            *self = Self::Sealed {
-                seal: Box::new(seal.most(most)),
-                since: now,
-            };
-        }
+        let seal = shaking.finish().ok_or(SealError::Flight)?;
+        let most = sealing.map_or(u64::MAX, |sealing| sealing.fragments);
+        *self = Self::Sealed {
+            seal: Box::new(seal.most(most)),
+            since: now,
+        };
         Ok(answer)
     }
 
-    /// What the other end has put into a fragment. `room` is where it is opened. A flight stays as it is: it proves itself.
+    /// What the other end has put into a fragment. `room` is where it is opened. A flight stays as it is: it proves itself, and comes before all
+    /// that is sealed.
     pub(super) fn uncover<'a>(
         &mut self,
         header: &FragmentHeader,
         bytes: &'a [u8],
+        dialled: bool,
         room: &'a mut Vec<u8>,
     ) -> Uncovered<'a> {
-        if matches!(self, Self::None) {
+        if !self.is_any() {
             return Uncovered::Taken(bytes);
         }
         let (phase, contents) = match Cover::decode(bytes) {
-            Some(Cover::Flight(_)) if self.is_shaking() && header.number < FLIGHTS => {
+            Some(Cover::Flight(_)) if self.is_shaking() && header.number < flights(dialled) => {
                 return Uncovered::Taken(bytes);
             }
             Some(Cover::Sealed { phase, contents }) => (phase, contents),
@@ -175,7 +180,10 @@ fn purpose(route: Route, circuit: u64) -> Vec<u8> {
     header.lasting().to_vec()
 }
 
-/// Flights that one end sends at most.
-const FLIGHTS: u64 = 2;
+/// Flights that come at this end: who was dialled gets a greeting and a proof, who dialled one answer.
+fn flights(dialled: bool) -> u64 {
+    if dialled { 1 } else { 2 }
+}
+
 /// How long one key is used.
 const AGE: Duration = Duration::from_secs(600);

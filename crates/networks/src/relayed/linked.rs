@@ -57,6 +57,8 @@ struct Covered {
     header: FragmentHeader,
     cover: [u8; COVER],
     contents: Vec<u8>,
+    /// How long it was before: so the ends count.
+    length: usize,
 }
 
 pub(super) struct Outgoing {
@@ -189,10 +191,10 @@ impl Linked {
 
     /// Whether it has come to its end by itself, or has not become a link in so long a time.
     pub(super) fn broken(&self, now: Time, patience: Duration) -> Option<Broken> {
-        let is_late = |dial: &Dial| now.since(dial.since) >= patience;
-        match &self.dial {
-            Some(dial) if self.guard.is_shaking() && is_late(dial) => Some(Broken::Silent),
-            _ => self.line.broken(now),
+        let since = self.dial.as_ref().map_or(self.since, |dial| dial.since);
+        match self.guard.is_shaking() && now.since(since) >= patience {
+            true => Some(Broken::Silent),
+            false => self.line.broken(now),
         }
     }
 
@@ -220,7 +222,7 @@ impl Linked {
         now: Time,
     ) -> Next {
         if self.covered.is_some() {
-            return match self.send_covered(links, inner) {
+            return match self.send_covered(links, inner, now) {
                 Sent::Yes => Next::Other,
                 Sent::No => Next::Stuck,
             };
@@ -298,6 +300,7 @@ impl Linked {
         }
         let mut room = std::mem::take(&mut links.room);
         room.clear();
+        room.reserve(length + SEAL);
         contents.for_each(|slice| room.extend_from_slice(&slice));
         let Guard::Sealed { seal, .. } = &mut self.guard else {
             return Sent::No;
@@ -311,16 +314,15 @@ impl Linked {
             header,
             cover: Cover::Sealed { phase, contents }.header(),
             contents: room,
+            length,
         });
-        // What is not sealed yet is what both ends count.
-        self.line.handle_sent(length, now);
         // If its driver has no room after all, it goes before anything else.
-        self.send_covered(links, inner);
+        self.send_covered(links, inner, now);
         Sent::Yes
     }
 
     /// Sends what was sealed.
-    fn send_covered(&mut self, links: &mut Links, inner: &mut [Inner]) -> Sent {
+    fn send_covered(&mut self, links: &mut Links, inner: &mut [Inner], now: Time) -> Sent {
         let Some(covered) = self.covered.take() else {
             return Sent::Yes;
         };
@@ -329,7 +331,10 @@ impl Linked {
         let contents = contents.into_iter().map(IoSlice::new);
         let sent = links.send(inner, self.via, covered.header, length, contents);
         match sent {
-            Sent::Yes => links.room = covered.contents,
+            Sent::Yes => {
+                self.line.handle_sent(covered.length, now);
+                links.room = covered.contents;
+            }
             Sent::No => self.covered = Some(covered),
         }
         sent

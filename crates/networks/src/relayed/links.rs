@@ -247,7 +247,8 @@ impl Links {
         let Some((via, link)) = via.and_then(|via| Some((via, self.links.get_mut(&via)?))) else {
             return;
         };
-        if !say(link, &mut *inner[via.inner].driver, via.gateway, &word) {
+        let is_said = say(link, &mut *inner[via.inner].driver, via.gateway, &word);
+        if !is_said && (link.words.len() < MAX_WORDS || link.words.contains_key(&word.route.to)) {
             link.words.insert(word.route.to, word);
         }
     }
@@ -279,5 +280,7 @@ fn say(link: &mut Link, driver: &mut dyn Driver, gateway: PeerId, word: &Word) -
     !link.is_busy
 }
 
+/// Words that wait for one gateway. Those beyond are lost: what matters is said again.
+const MAX_WORDS: usize = 4096;
 /// How soon a gateway that was not reached is dialled again.
 const AGAIN: Duration = Duration::from_millis(250);

@@ -3,6 +3,7 @@
 //! This file has unsafe code because it implements the lending functions of [`Driver`], which gateways do not use.
 #![allow(unsafe_code)]
 
+use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -17,11 +18,29 @@ pub(crate) type Deed = Arc<dyn Fn(PeerId, &[u8]) -> Vec<Vec<u8>> + Send + Sync>;
 pub(crate) struct Hostile {
     honest: Box<dyn Driver>,
     deed: Deed,
+    /// What there was no room for.
+    waiting: VecDeque<(PeerId, Vec<u8>)>,
 }
 
 impl Hostile {
     pub(crate) fn new(honest: Box<dyn Driver>, deed: Deed) -> Self {
-        Self { honest, deed }
+        Self {
+            honest,
+            deed,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Whether all that waited was sent. To who is gone nothing is.
+    fn flush(&mut self) -> bool {
+        while let Some((peer, bytes)) = self.waiting.pop_front() {
+            let sent = self.honest.send_frame(peer, &[IoSlice::new(&bytes)]);
+            if matches!(sent, Err(Refused::Busy { .. })) {
+                self.waiting.push_front((peer, bytes));
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -51,9 +70,12 @@ impl Driver for Hostile {
             .iter()
             .flat_map(|slice| slice.iter().copied())
             .collect();
-        for sent in (self.deed)(peer, &bytes) {
-            self.honest.send_frame(peer, &[IoSlice::new(&sent)])?;
+        if !self.flush() {
+            return Err(Refused::Busy { peer });
         }
+        let sent = (self.deed)(peer, &bytes).into_iter();
+        self.waiting.extend(sent.map(|bytes| (peer, bytes)));
+        self.flush();
         Ok(())
     }
 
@@ -82,6 +104,7 @@ impl Driver for Hostile {
         budget: usize,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> Result<usize, DriverError> {
+        self.flush();
         self.honest.poll(budget, sink)
     }
 }

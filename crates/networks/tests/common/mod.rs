@@ -49,6 +49,11 @@ impl Clusters {
         Self::with(gateways, &in_a_row(gateways), 1, Some(deed)).sealed(u64::MAX)
     }
 
+    /// With two gateways that have so many connections with each other, and do this to what they hand on.
+    pub(crate) fn striped_hostile(streams: u8, deed: Deed) -> Self {
+        Self::with(2, &in_a_row(2), streams, Some(deed))
+    }
+
     /// Has processes that are attached from now on seal what they send, so many fragments with one key.
     pub(crate) fn sealed(mut self, fragments: u64) -> Self {
         self.sealing = Some(fragments);
