@@ -553,3 +553,31 @@ fn keys_are_replaced_under_load_and_nothing_is_lost() {
     let replaced = phases.windows(2).filter(|two| two[0] != two[1]).count();
     assert!(replaced >= 5, "{replaced} keys");
 }
+
+#[test]
+fn many_who_begin_at_once_all_get_their_link() {
+    // More than may be unproved at a time.
+    let mut clusters = Clusters::new(1).sealed(u64::MAX);
+    let mut acceptor = clusters.attach(id(1));
+    let diallers = (0..100).map(|index| clusters.attach(id(2 * index)));
+    let mut diallers: Vec<RelayedDriver> = diallers.collect();
+    let at = acceptor.locator().clone();
+    for dialler in &mut diallers {
+        dialler.connect(id(1), &at).expect("a good locator");
+    }
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let mut linked = 0;
+    while linked < 100 {
+        assert!(Instant::now() < deadline, "{linked} have one");
+        for dialler in &mut diallers {
+            let mut look = |event: Event<'_>| match event {
+                Event::Connected { .. } => linked += 1,
+                other => panic!("{other:?}"),
+            };
+            dialler.poll(64, &mut look).expect("a network that works");
+        }
+        acceptor
+            .poll(256, &mut |_| ())
+            .expect("a network that works");
+    }
+}

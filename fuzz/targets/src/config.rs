@@ -1,9 +1,37 @@
-//! The job's file: what is taken keeps the rules, and what is not is told in harmless words.
+//! The job's file, and the site's: what is taken keeps the rules, and what is not is told in harmless words.
 
-use mizzen_config::{Driver, Hosts, JobFile, Security, limits};
+use mizzen_config::{Driver, Error, Hosts, JobFile, Security, SiteFile, limits};
 
-/// Parses one file.
+/// Parses one file, as each.
 pub fn run(data: &[u8]) {
+    job(data);
+    site(data);
+}
+
+fn site(data: &[u8]) {
+    match SiteFile::parse("site.toml", data) {
+        Ok(file) => {
+            assert!(!file.name.is_empty() && !file.gateway.is_empty());
+            for site in &file.sites {
+                assert_ne!(site.name, file.name);
+                assert!((1..=limits::KEYS).contains(&site.keys.len()));
+            }
+            if let Ok(text) = std::str::from_utf8(data) {
+                let pins = [format!("sha256:{}", "5a".repeat(32))];
+                let revoked = SiteFile::revoke("site.toml", text, &pins);
+                let again = revoked.map(|text| SiteFile::parse("site.toml", text));
+                if let Ok(again) = again {
+                    let again = again.expect("what was added to a good file");
+                    assert!(again.revoked.contains(&pins[0]));
+                    assert_eq!(again.sites, file.sites);
+                }
+            }
+        }
+        Err(error) => is_harmless(&error, "site.toml"),
+    }
+}
+
+fn job(data: &[u8]) {
     match JobFile::parse("mizzen.toml", data) {
         Ok(file) => {
             assert!((1..=limits::NETWORKS).contains(&file.networks().len()));
@@ -25,12 +53,14 @@ pub fn run(data: &[u8]) {
                 assert_eq!(file.parts(&joined.name).count(), joined.channels.len());
             }
         }
-        Err(error) => {
-            let said = error.to_string();
-            assert!(said.starts_with("mizzen.toml"), "{said}");
-            assert!(said.len() < 4096, "{said}");
-            let acts = |c: char| c.is_control() && c != '\n';
-            assert!(!said.chars().any(acts), "{said:?}");
-        }
+        Err(error) => is_harmless(&error, "mizzen.toml"),
     }
+}
+
+fn is_harmless(error: &Error, file: &str) {
+    let said = error.to_string();
+    assert!(said.starts_with(file), "{said}");
+    assert!(said.len() < 4096, "{said}");
+    let acts = |c: char| c.is_control() && c != '\n';
+    assert!(!said.chars().any(acts), "{said:?}");
 }

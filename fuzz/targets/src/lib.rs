@@ -11,7 +11,7 @@
 //! | [`boot`] | packets and frames of processes, agents and launcher |
 //! | [`headers`] | the TCP driver's hello and header, packets between processes of a host |
 //! | [`tcp`] | the TCP driver, over a real connection |
-//! | [`config`] | the job's file |
+//! | [`config`] | the job's file, and the site's |
 //! | [`lane`] | the memory of a lane, changed while it is read |
 //! | [`message`] | messages of a hostile peer: tables, tickets, manifests, lent buffers |
 //! | [`doctor`] | what the sides of `mizzen doctor` say |
@@ -19,7 +19,7 @@
 //! | [`registry`] | frames of agents about names, packets of processes about them |
 //! | [`relay`] | what goes over the links of gateways |
 //! | [`session`] | greetings, refusals and stamps of sessions |
-//! | [`identity`] | names in certificates, requests for them, the authority's secret |
+//! | [`identity`] | names in certificates, requests for them, the authority's secret, flights of handshakes |
 //!
 //! To add one: a module with `run` here, a line in [`TARGETS`], a file in
 //! `fuzz/fuzz_targets` with its `[[bin]]`, seeds in `seeds.rs` or beside it, and

@@ -371,6 +371,10 @@ pub(crate) fn config() -> Vec<Vec<u8>> {
          [[network]]\nname = \"fast\"\ndriver = \"ofi\"\nprovider = \"tcp;ofi_rxm\"\nsecurity = \"trusted\"\n",
         "[[network]]\nnam = \"site\"\n",
         "[[network]]\nname = 'a'\nport = 99999\n",
+        "name = \"a\"\ngateway = \"gw1\"\nlisten = \"0.0.0.0:4433\"\nrevoked = [\"sha256:\
+         5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a\"]\n\n[[site]]\nname = \"b\"\nkeys = [\"sha256:\
+         0707070707070707070707070707070707070707070707070707070707070707\"]\nreach = [\"gw.b.example:4433\"]\n\
+         exports = [\"render\", \"tiles-*\"]\n",
     ]
     .map(|text| text.as_bytes().to_vec())
     .into()

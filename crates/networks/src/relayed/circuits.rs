@@ -281,8 +281,12 @@ impl Circuits {
                     _ => (false, 0),
                 };
                 let is_old = self.seen.get(&peer).is_some_and(|seen| *seen >= circuit);
-                if is_old || newest >= circuit || self.unproved() >= MOST_UNPROVED {
+                if is_old || newest >= circuit {
                     return self.reply(peer, host, circuit, Said::Closed);
+                }
+                if self.unproved() >= MOST_UNPROVED {
+                    // Whoever means it says it again.
+                    return;
                 }
                 if is_linked {
                     self.lose(peer, LossReason::Replaced);

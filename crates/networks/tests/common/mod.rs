@@ -278,4 +278,4 @@ fn span(index: u32, last: u32, between: &[(u32, u32)]) -> Span {
 }
 
 /// Hosts below are those of processes.
-const FIRST_GATEWAY: u32 = 64;
+const FIRST_GATEWAY: u32 = 400;
