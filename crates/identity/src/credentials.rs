@@ -8,11 +8,12 @@ use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, CommonState, ProtocolVersion, ServerConfig};
 use webpki::EndEntityCert;
 
+use crate::admission::Side;
 use crate::error::{CredentialsError, IdentityError};
 use crate::identity::{Identity, Role};
 use crate::keys::Keys;
 use crate::settings::{self, ALPN, Presented, SEALED_ALPN};
-use crate::verifier::{Believes, Side, Verifier, identity_of};
+use crate::verifier::{Believes, Verifier, identity_of};
 
 /// What a process proves itself with, and by which it knows others of its job.
 ///

@@ -35,6 +35,7 @@
 
 #![forbid(unsafe_code)]
 
+mod admission;
 mod authority;
 mod credentials;
 mod error;

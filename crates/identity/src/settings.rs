@@ -3,17 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{ResolvesClientCert, Resumption};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::ServerName;
-use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, Error, ServerConfig, SignatureScheme};
 
-use crate::verifier::ALGORITHMS;
+use crate::admission::{ALGORITHMS, Admission, Admits};
 
 /// The protocol that both sides must name in the handshake (ALPN, RFC 7301).
 pub const ALPN: &[u8] = b"mizzen/1";
@@ -32,13 +30,13 @@ pub fn server_name() -> ServerName<'static> {
 
 pub(crate) fn client(
     presented: Arc<Presented>,
-    verifier: Arc<impl ServerCertVerifier + 'static>,
+    verifier: Arc<impl Admits>,
     alpn: &[u8],
 ) -> Result<ClientConfig, Error> {
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
+        .with_custom_certificate_verifier(Arc::new(Admission(verifier)))
         .with_client_cert_resolver(presented);
     config.alpn_protocols = vec![alpn.to_vec()];
     config.enable_sni = false;
@@ -49,12 +47,12 @@ pub(crate) fn client(
 
 pub(crate) fn server(
     presented: Arc<Presented>,
-    verifier: Arc<impl ClientCertVerifier + 'static>,
+    verifier: Arc<impl Admits>,
     alpn: &[u8],
 ) -> Result<ServerConfig, Error> {
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
-        .with_client_cert_verifier(verifier)
+        .with_client_cert_verifier(Arc::new(Admission(verifier)))
         .with_cert_resolver(presented);
     config.alpn_protocols = vec![alpn.to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});

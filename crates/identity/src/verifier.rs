@@ -6,32 +6,16 @@
 //!
 //! Host names and addresses mean nothing here: where a process runs does not say who it is.
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, Error, OtherError, SignatureScheme,
-};
 use std::sync::Arc;
+
+use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
+use rustls::{CertificateError, Error, OtherError};
 use webpki::{EndEntityCert, KeyUsage};
 
+use crate::admission::{ALGORITHMS, Admits, Side};
 use crate::error::{CredentialsError, IdentityError};
 use crate::identity::{Identity, Role};
 use crate::limits::{MAX_CHAIN, MAX_CHAIN_BYTES};
-
-/// Everything is signed with Ed25519: certificates and handshakes.
-pub(crate) static ALGORITHMS: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorithms {
-    all: &[webpki::aws_lc_rs::ED25519],
-    mapping: &[(SignatureScheme::ED25519, &[webpki::aws_lc_rs::ED25519])],
-};
-
-/// What a certificate must be good for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    Client,
-    Server,
-}
 
 /// Checks peers of one process, on both sides of a connection.
 #[derive(Debug)]
@@ -121,7 +105,9 @@ impl Verifier {
             .verify_for_usage(ALGORITHMS.all, anchors, &[], now, usage, None, None)
             .map(|_| ())
     }
+}
 
+impl Admits for Verifier {
     fn admit(
         &self,
         leaf: &CertificateDer<'_>,
@@ -158,85 +144,6 @@ pub(crate) fn identity_of<'a, 'c: 'a>(
     Ok(uri.parse::<Identity>()?)
 }
 
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        leaf: &CertificateDer<'_>,
-        others: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        self.admit(leaf, others, Side::Server, now)?;
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(only_tls13())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        leaf: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, leaf, signature, &ALGORITHMS)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ALGORITHMS.supported_schemes()
-    }
-}
-
-impl ClientCertVerifier for Verifier {
-    /// None: a process has one certificate, and need not be told which to show.
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        &[]
-    }
-
-    fn client_auth_mandatory(&self) -> bool {
-        true
-    }
-
-    fn verify_client_cert(
-        &self,
-        leaf: &CertificateDer<'_>,
-        others: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        self.admit(leaf, others, Side::Client, now)?;
-        Ok(ClientCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(only_tls13())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        leaf: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, leaf, signature, &ALGORITHMS)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ALGORITHMS.supported_schemes()
-    }
-}
-
 /// In the words that TLS has alerts for.
 fn certificate_error(error: webpki::Error) -> CertificateError {
     match error {
@@ -255,8 +162,4 @@ fn certificate_error(error: webpki::Error) -> CertificateError {
 
 fn refuse(error: CertificateError) -> Error {
     Error::InvalidCertificate(error)
-}
-
-fn only_tls13() -> Error {
-    Error::General("TLS 1.2 is not spoken here".into())
 }

@@ -15,10 +15,10 @@ use super::error::{SiteError, SiteKeyError};
 use super::name::GatewayName;
 use super::pin::Pin;
 use super::sites::{Pins, SitePeer};
+use crate::admission::{ALGORITHMS, Side};
 use crate::authority::Validity;
 use crate::keys::Keys;
 use crate::limits::MAX_CERTIFICATE;
-use crate::verifier::{ALGORITHMS, Side};
 
 /// The certificate of a site, to be signed by itself.
 pub(super) fn site(name: &str, keys: &Keys) -> Result<CertificateParams, SiteKeyError> {

@@ -14,9 +14,9 @@ use super::name::GatewayName;
 use super::pin::Pin;
 use super::sites::{SitePeer, Sites};
 use super::verifier::SiteVerifier;
+use crate::admission::Side;
 use crate::keys::Keys;
 use crate::settings::{self, Presented};
-use crate::verifier::Side;
 
 /// The protocol that both gateways must name in the handshake (ALPN, RFC 7301).
 pub const SITE_ALPN: &[u8] = b"mizzen-site/1";

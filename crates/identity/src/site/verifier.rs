@@ -8,18 +8,13 @@
 
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::verify_tls13_signature;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, Error, OtherError, SignatureScheme,
-};
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::{CertificateError, Error, OtherError};
 
 use super::certificate::Shown;
 use super::error::SiteError;
 use super::sites::{SitePeer, Sites};
-use crate::verifier::{ALGORITHMS, Side};
+use crate::admission::{Admits, Side};
 
 /// Checks peers of one gateway, on both sides of a connection.
 #[derive(Debug)]
@@ -34,7 +29,9 @@ impl SiteVerifier {
         self.sites.list().check(shown.name(), peer.pins)?;
         Ok(peer)
     }
+}
 
+impl Admits for SiteVerifier {
     fn admit(
         &self,
         leaf: &CertificateDer<'_>,
@@ -50,87 +47,4 @@ impl SiteVerifier {
             Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
         })
     }
-}
-
-impl ServerCertVerifier for SiteVerifier {
-    fn verify_server_cert(
-        &self,
-        leaf: &CertificateDer<'_>,
-        others: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        self.admit(leaf, others, Side::Server, now)?;
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(only_tls13())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        leaf: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, leaf, signature, &ALGORITHMS)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ALGORITHMS.supported_schemes()
-    }
-}
-
-impl ClientCertVerifier for SiteVerifier {
-    /// None: a gateway has one certificate, and need not be told which to show.
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        &[]
-    }
-
-    fn client_auth_mandatory(&self) -> bool {
-        true
-    }
-
-    fn verify_client_cert(
-        &self,
-        leaf: &CertificateDer<'_>,
-        others: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        self.admit(leaf, others, Side::Client, now)?;
-        Ok(ClientCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(only_tls13())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        leaf: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, leaf, signature, &ALGORITHMS)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ALGORITHMS.supported_schemes()
-    }
-}
-
-fn only_tls13() -> Error {
-    Error::General("TLS 1.2 is not spoken here".into())
 }
