@@ -18,6 +18,8 @@ struct Attacked {
     control: Control,
     authority: Authority,
     address: SocketAddr,
+    /// What was heard since somebody began to say something.
+    heard: Vec<Spoken>,
 }
 
 type Liar = StreamOwned<ClientConnection, TcpStream>;
@@ -39,6 +41,7 @@ impl Attacked {
             control,
             authority,
             address,
+            heard: Vec::new(),
         }
     }
 
@@ -78,18 +81,12 @@ impl Attacked {
 
     /// Has an agent say something, until it was heard, whatever that means then.
     fn say(&mut self, liar: &mut Liar, spoken: &Spoken) {
+        self.heard.clear();
         self.send(liar, spoken);
-        let is_it = |event: &Event| matches!(event, Event::Spoken(_, heard) if heard == spoken);
         let deadline = Instant::now() + PATIENCE;
-        loop {
+        while !self.heard.contains(spoken) {
             assert!(Instant::now() < deadline, "it is not heard");
-            let net = self.control.net.as_mut().unwrap();
-            net.poll(&mut self.control.events).unwrap();
-            let is_heard = self.control.events.iter().any(is_it);
             self.turn();
-            if is_heard {
-                return;
-            }
         }
     }
 
@@ -113,8 +110,16 @@ impl Attacked {
         }
     }
 
+    /// Takes in what came, once: whatever is heard is noted before it means something.
     fn turn(&mut self) {
-        self.control.receive().unwrap();
+        let net = self.control.net.as_mut().unwrap();
+        net.poll(&mut self.control.events).unwrap();
+        for event in &self.control.events {
+            if let Event::Spoken(_, heard) = event {
+                self.heard.push(heard.clone());
+            }
+        }
+        self.control.handle_events();
         self.control.tick();
         std::thread::sleep(Duration::from_millis(1));
     }
