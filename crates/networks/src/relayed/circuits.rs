@@ -270,29 +270,8 @@ impl Circuits {
                     dialled: true,
                     progress,
                 },
-                known,
-            ) => {
-                let (is_linked, newest) = match known {
-                    // What was not proved says little, but is as good as what was not proved either.
-                    Some(Peer::Linked(link)) if link.guard.is_shaking() && !link.line.dialled() => {
-                        (true, link.circuit)
-                    }
-                    Some(Peer::Linked(_)) => (true, 0),
-                    _ => (false, 0),
-                };
-                let is_old = self.seen.get(&peer).is_some_and(|seen| *seen >= circuit);
-                if is_old || newest >= circuit {
-                    return self.reply(peer, host, circuit, Said::Closed);
-                }
-                if self.unproved() >= MOST_UNPROVED {
-                    // Whoever means it says it again.
-                    return;
-                }
-                if is_linked {
-                    self.lose(peer, LossReason::Replaced);
-                }
-                self.open(peer, host, circuit, false, via, Some(progress));
-            }
+                _,
+            ) => self.accept(via, &word.route, circuit, progress),
             (Said::Closed, Some(Peer::Linked(link))) if link.circuit == circuit => {
                 self.lose(peer, LossReason::Closed);
             }
@@ -311,6 +290,31 @@ impl Circuits {
             }
             (Said::Closed | Said::NoWay, _) => {}
         }
+    }
+
+    /// A process dials us. With seals, nothing is proved yet.
+    fn accept(&mut self, via: Via, route: &Route, circuit: u64, progress: Progress) {
+        let (peer, host) = (process_id(route.from), route.from_host);
+        let (is_linked, newest) = match self.peers.get(&peer) {
+            // What was not proved says little, but is as good as what was not proved either.
+            Some(Peer::Linked(link)) if link.guard.is_shaking() && !link.line.dialled() => {
+                (true, link.circuit)
+            }
+            Some(Peer::Linked(_)) => (true, 0),
+            _ => (false, 0),
+        };
+        let is_old = self.seen.get(&peer).is_some_and(|seen| *seen >= circuit);
+        if is_old || newest >= circuit {
+            return self.reply(peer, host, circuit, Said::Closed);
+        }
+        if self.unproved() >= MOST_UNPROVED {
+            // Whoever means it says it again.
+            return;
+        }
+        if is_linked {
+            self.lose(peer, LossReason::Replaced);
+        }
+        self.open(peer, host, circuit, false, via, Some(progress));
     }
 
     pub(super) fn handle_fragment(
