@@ -69,6 +69,11 @@ fn a_file_says_who_we_are_and_whom_we_believe() {
     assert!(file.site("d").is_none());
     let least = parse("name = 'a'\ngateway = 'gw1'\n").unwrap();
     assert!(least.listen.is_none() && least.sites.is_empty() && least.revoked.is_empty());
+    assert!(least.inside == "127.0.0.1:4434".parse().unwrap() && least.proxy.is_none());
+    let own = "name = 'a'\ngateway = 'gw1'\ninside = '10.1.0.1:7'\nproxy = 'proxy:3128'\n";
+    let more = parse(own).unwrap();
+    assert_eq!(more.inside, "10.1.0.1:7".parse().unwrap());
+    assert_eq!(more.proxy.as_deref(), Some("proxy:3128"));
 }
 
 /// What is wrong, in which line, and what is said of it.
@@ -112,6 +117,17 @@ fn what_is_wrong_is_told_with_its_line_and_what_to_write() {
             Some(3),
             "as in \"0.0.0.0:4433\"",
         ),
+        (
+            format!("{own}inside = 'gw:4434'"),
+            Some(3),
+            "not an address to listen at",
+        ),
+        (
+            format!("{own}proxy = 'http://proxy:3128'"),
+            Some(3),
+            "without http://",
+        ),
+        (with("inside = '0.0.0.0:1'"), Some(6), "move `inside` above"),
         (
             format!("{own}revoked = ['sha256:12']"),
             Some(3),

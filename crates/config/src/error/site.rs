@@ -61,6 +61,12 @@ pub enum SiteFault {
         /// It, quoted.
         address: String,
     },
+    /// Where no proxy can be.
+    #[error("{address} is not the address of a proxy")]
+    BadProxy {
+        /// It, quoted.
+        address: String,
+    },
     /// What no job can be called.
     #[error("{pattern} matches no job")]
     BadExport {
@@ -100,6 +106,9 @@ impl SiteFault {
             Self::BadReach { .. } => {
                 "write a host and a port, as in \"gw.b.example:4433\", \"192.0.2.7:4433\" or \"[2001:db8::7]:4433\""
                     .to_owned()
+            }
+            Self::BadProxy { .. } => {
+                "write its host and its port, as in \"proxy.a.example:3128\", without http://".to_owned()
             }
             Self::BadExport { .. } => format!(
                 "write the name of a job, 1 to {} of a-z, 0-9 and -, or its beginning and a * at the end, as in \"tiles-*\"",

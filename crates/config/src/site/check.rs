@@ -1,6 +1,6 @@
 //! Which key of a site's file may say what.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use toml::Spanned;
@@ -51,8 +51,11 @@ fn site_file(source: &Source<'_>, root: &DeTable<'_>) -> Result<SiteFile, Error>
     };
     let name = own("name", "site")?;
     let gateway = own("gateway", "gateway")?;
-    let listen = root.get("listen");
-    let listen = listen.map(|value| source.listen(value)).transpose()?;
+    let address = |key| root.get(key).map(|value| source.address(value, key));
+    let listen = address("listen").transpose()?;
+    let inside = address("inside").unwrap_or(Ok(INSIDE))?;
+    let proxy = root.get("proxy").map(|value| source.proxy(value));
+    let proxy = proxy.transpose()?;
     let revoked = match root.get("revoked") {
         Some(list) => source.texts(list, "revoked", limits::REVOKED, is_pin)?,
         None => Vec::new(),
@@ -72,6 +75,8 @@ fn site_file(source: &Source<'_>, root: &DeTable<'_>) -> Result<SiteFile, Error>
         name,
         gateway,
         listen,
+        inside,
+        proxy,
         revoked,
         sites,
     })
@@ -84,7 +89,7 @@ impl Source<'_> {
         table: &DeTable<'_>,
         taken: &mut Vec<Taken>,
     ) -> Result<PeerSite, Error> {
-        for key in ["revoked", "listen", "gateway"] {
+        for key in ["revoked", "listen", "inside", "proxy", "gateway"] {
             if let Some(misplaced) = table.get(key) {
                 return Err(self.at(misplaced, key, SiteFault::Misplaced { key }.into()));
             }
@@ -140,12 +145,25 @@ impl Source<'_> {
         Ok(name.to_owned())
     }
 
-    fn listen(&self, value: &Spanned<DeValue<'_>>) -> Result<SocketAddr, Error> {
-        let text = self.text(value, "listen")?;
+    fn address(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        key: &'static str,
+    ) -> Result<SocketAddr, Error> {
+        let text = self.text(value, key)?;
         text.parse().map_err(|_| {
             let address = quote(text);
-            self.at(value, "listen", SiteFault::BadListen { address }.into())
+            self.at(value, key, SiteFault::BadListen { address }.into())
         })
+    }
+
+    fn proxy(&self, value: &Spanned<DeValue<'_>>) -> Result<String, Error> {
+        let text = self.text(value, "proxy")?;
+        is_reach(text).map_err(|_| {
+            let address = quote(text);
+            self.at(value, "proxy", SiteFault::BadProxy { address }.into())
+        })?;
+        Ok(text.to_owned())
     }
 
     /// A list of texts that are all good, and none twice.
@@ -226,5 +244,9 @@ fn is_export(pattern: &str) -> Result<(), SiteFault> {
     }
 }
 
-const FILE_KEYS: &[&str] = &["name", "gateway", "listen", "revoked", "site"];
+/// Nobody but this host, unless somebody says so.
+const INSIDE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4434);
+const FILE_KEYS: &[&str] = &[
+    "name", "gateway", "listen", "inside", "proxy", "revoked", "site",
+];
 const SITE_KEYS: &[&str] = &["name", "keys", "reach", "exports"];

@@ -9,6 +9,8 @@ use std::net::SocketAddr;
 /// | `name` | of this site: 1 to 63 of `a-z`, `0-9` and, not at its ends, `-` | required |
 /// | `gateway` | of this gateway, among those of the site; the same rule | required |
 /// | `listen` | IP address and port at which other sites connect | dials outwards only |
+/// | `inside` | IP address and port at which jobs of this site ask for others; only this site may reach it | `127.0.0.1:4434` |
+/// | `proxy` | host and port of the HTTP proxy through which other sites are dialled | dials them itself |
 /// | `revoked` | pins of keys that are not believed any more, of sites or of gateways | none |
 ///
 /// These stand above the first `[[site]]`: in TOML, what follows it belongs to that site. Then one `[[site]]` for each other site:
@@ -49,6 +51,10 @@ pub struct SiteFile {
     pub gateway: String,
     /// Where other sites connect. None: this gateway dials outwards only.
     pub listen: Option<SocketAddr>,
+    /// Where jobs of this site ask for others.
+    pub inside: SocketAddr,
+    /// Host and port of the HTTP proxy through which other sites are dialled.
+    pub proxy: Option<String>,
     /// Pins of keys that are not believed any more.
     pub revoked: Vec<String>,
     /// The other sites.
