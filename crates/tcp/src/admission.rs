@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! dial:      Connecting --answered--> Calling --good hello--> link
+//!                 \--a proxy answered--> Asking --connected--> Calling
 //!                 \--refused, late, bad hello--> next address, or the parked one, or ConnectFailed
 //! stranger:  Accepted --good hello--> link, or Parked, or closed
 //!                 \--late, bad hello, too many--> closed
@@ -24,6 +25,7 @@ use crate::handshake::{Greeting, Heard, Hello, MAX_STRANGERS, Stage};
 use crate::listener::{self, Accepted};
 use crate::poller::Ready;
 use crate::slots::Key;
+use crate::through::Answer;
 
 impl TcpDriver {
     pub(crate) fn dial(&mut self, peer: PeerId, addresses: Vec<SocketAddr>) {
@@ -112,6 +114,7 @@ impl TcpDriver {
                     self.handle_answered(key, peer);
                 }
             }
+            Stage::Asking { peer } => self.handle_proxy(key, peer),
             Stage::Calling { peer } => self.handle_answer(key, peer),
             Stage::Accepted => self.handle_stranger(key),
             Stage::Parked { hello } => {
@@ -126,31 +129,82 @@ impl TcpDriver {
         }
     }
 
-    /// The network answered our dial: say hello.
+    /// The network answered our dial: say hello, or ask the proxy for whom we want.
     fn handle_answered(&mut self, key: Key, peer: PeerId) {
-        let me = self.me;
-        let Some(Peer::Dialling(dial)) = self.peers.get(&peer) else {
-            return;
-        };
-        let hello = Hello {
-            from: me,
-            to: peer,
-            serial: dial.serial,
-        };
         let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
             return;
         };
         if let Some(kind) = listener::failure(&greeting.socket) {
             return self.fail_attempt(key, ConnectFailure::Unreachable(kind));
         }
-        match greeting.call(&self.security, peer, hello) {
+        let Some(through) = &self.through else {
+            return self.call(key, peer);
+        };
+        let Some(Peer::Dialling(dial)) = self.peers.get(&peer) else {
+            return;
+        };
+        let Some((address, until)) = dial.trying else {
+            return;
+        };
+        let asked = greeting.ask(&through.request(&address.to_string()));
+        self.advance_dial(key, peer, asked, until, Stage::Asking { peer });
+    }
+
+    /// The proxy said something.
+    fn handle_proxy(&mut self, key: Key, peer: PeerId) {
+        let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
+            return;
+        };
+        match greeting.hear_proxy() {
+            Ok(Answer::NotAll) => {}
+            Ok(Answer::Connected) => self.call(key, peer),
+            Ok(Answer::Refused { .. } | Answer::Nonsense) => {
+                self.fail_attempt(key, ConnectFailure::Rejected);
+            }
+            Err(failure) => self.fail_attempt(key, failure),
+        }
+    }
+
+    /// Who was dialled is at the other end, or so it is said: say hello.
+    fn call(&mut self, key: Key, peer: PeerId) {
+        let Some(Peer::Dialling(dial)) = self.peers.get(&peer) else {
+            return;
+        };
+        let hello = Hello {
+            from: self.me,
+            to: peer,
+            serial: dial.serial,
+        };
+        let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
+            return;
+        };
+        let until = dial.trying.map_or(greeting.deadline, |(_, until)| until);
+        let called = greeting.call(&self.security, peer, hello);
+        self.advance_dial(key, peer, called, until, Stage::Calling { peer });
+    }
+
+    /// Somebody is there, who may take as long as the address may.
+    fn advance_dial(
+        &mut self,
+        key: Key,
+        peer: PeerId,
+        said: Result<(), ConnectFailure>,
+        until: Instant,
+        next: Stage,
+    ) {
+        let Some(Who::Greeting(greeting)) = self.connections.get_mut(key) else {
+            return;
+        };
+        match said {
             Ok(()) => {
-                greeting.stage = Stage::Calling { peer };
-                // Somebody is there, who may take as long as the address may.
+                greeting.stage = next;
                 self.attempts.remove(&(greeting.deadline, key));
-                greeting.deadline = dial.trying.map_or(greeting.deadline, |(_, until)| until);
+                greeting.deadline = until;
                 self.attempts.insert((greeting.deadline, key));
-                self.handle_answer(key, peer);
+                match next {
+                    Stage::Asking { .. } => self.handle_proxy(key, peer),
+                    _ => self.handle_answer(key, peer),
+                }
             }
             // An edge can come while the connection is still being made.
             Err(ConnectFailure::Unreachable(
@@ -313,7 +367,9 @@ impl TcpDriver {
         let Some(greeting) = self.remove_greeting(key) else {
             return;
         };
-        let (Stage::Connecting { peer } | Stage::Calling { peer }) = greeting.stage else {
+        let (Stage::Connecting { peer } | Stage::Asking { peer } | Stage::Calling { peer }) =
+            greeting.stage
+        else {
             return;
         };
         if let Some(Peer::Dialling(dial)) = self.peers.get_mut(&peer) {
@@ -339,7 +395,8 @@ impl TcpDriver {
             let Some((address, until)) = next else {
                 return self.fail_dial(peer);
             };
-            match listener::dial(address, self.far) {
+            let at = self.through.as_ref().map_or(address, |through| through.at);
+            match listener::dial(at, self.far) {
                 Err(error) => dial.failure = ConnectFailure::Unreachable(error.kind()),
                 Ok(socket) => {
                     dial.trying = next;

@@ -29,6 +29,7 @@ use crate::receive::Pool;
 use crate::security::Security;
 use crate::send::Flushed;
 use crate::slots::{Key, Slots};
+use crate::through::Through;
 
 /// One process's attachment to a TCP network.
 ///
@@ -67,6 +68,7 @@ pub struct TcpDriver {
     pub(crate) hello_patience: Duration,
     pub(crate) dial_patience: Duration,
     pub(crate) far: Option<Far>,
+    pub(crate) through: Option<Through>,
     caps: Caps,
     locator: Locator,
     pub(crate) poller: Poller,
@@ -125,6 +127,7 @@ impl TcpDriver {
             listen: address,
             offered,
             far,
+            through,
             hello_patience,
             dial_patience,
         } = options;
@@ -149,6 +152,7 @@ impl TcpDriver {
             hello_patience,
             dial_patience,
             far,
+            through,
             caps,
             locator: locator_of(bound, &offered).map_err(system)?,
             poller,

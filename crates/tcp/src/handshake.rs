@@ -11,11 +11,13 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use mizzen_driver::{ConnectFailure, PeerId};
+use rustix::io::Errno;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::security::{Records, Security};
 use crate::session::{Broken, Progress, Session};
+use crate::through::Answer;
 use crate::wire::Wire;
 
 /// Which end says a hello.
@@ -107,6 +109,8 @@ pub(crate) struct Greeting {
     to_say: Option<(PeerId, [u8; Hello::LEN])>,
     heard: [u8; Hello::LEN],
     heard_len: usize,
+    /// What a proxy has answered.
+    head: Vec<u8>,
 }
 
 /// How far a greeting is.
@@ -114,6 +118,8 @@ pub(crate) struct Greeting {
 pub(crate) enum Stage {
     /// We dialled `peer`, and the network has not answered yet.
     Connecting { peer: PeerId },
+    /// We asked a proxy for `peer`, and wait for its answer.
+    Asking { peer: PeerId },
     /// We dialled `peer`, and wait for its proof and its answer.
     Calling { peer: PeerId },
     /// Somebody dialled us and has yet to prove who it is and say hello.
@@ -150,6 +156,38 @@ impl Greeting {
             to_say: None,
             heard: [0; Hello::LEN],
             heard_len: 0,
+            head: Vec::new(),
+        }
+    }
+
+    /// The proxy answered: says to it whom we want.
+    pub(crate) fn ask(&self, request: &str) -> Result<(), ConnectFailure> {
+        // The first bytes of a connection: they fit, or it is none.
+        match rustix::io::write(&self.socket, request.as_bytes()) {
+            Ok(count) if count == request.len() => Ok(()),
+            Ok(_) => Err(ConnectFailure::Rejected),
+            Err(errno) => Err(unreachable(errno)),
+        }
+    }
+
+    /// What the proxy has answered by now; byte by byte, since what follows is not ours to read.
+    pub(crate) fn hear_proxy(&mut self) -> Result<Answer, ConnectFailure> {
+        let mut byte = [0];
+        loop {
+            match rustix::io::read(&self.socket, &mut byte) {
+                Ok(0) => return Err(ConnectFailure::Rejected),
+                Ok(_) => self.head.push(byte[0]),
+                Err(Errno::AGAIN) => return Ok(Answer::NotAll),
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(unreachable(errno)),
+            }
+            match Answer::read(&self.head) {
+                Answer::NotAll => {}
+                answer => {
+                    self.head = Vec::new();
+                    return Ok(answer);
+                }
+            }
         }
     }
 
@@ -164,9 +202,7 @@ impl Greeting {
         let session = Session::client(security).map_err(|_| ConnectFailure::Rejected)?;
         self.to_say = Some((peer, hello));
         let session = self.session.insert(Box::new(session));
-        session
-            .say(&self.socket, &[])
-            .map_err(|errno| ConnectFailure::Unreachable(std::io::Error::from(errno).kind()))
+        session.say(&self.socket, &[]).map_err(unreachable)
     }
 
     /// Answers a hello.
@@ -233,6 +269,10 @@ impl Greeting {
         };
         Wire::new(self.socket, session)
     }
+}
+
+fn unreachable(errno: Errno) -> ConnectFailure {
+    ConnectFailure::Unreachable(std::io::Error::from(errno).kind())
 }
 
 /// Strangers at a time: a quarter of the descriptors that a process usually may have. When more come the

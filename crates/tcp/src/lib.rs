@@ -15,6 +15,7 @@
 //! | `wire` | the bytes of a connection |
 //! | `header` | what goes before each frame and each piece of a body |
 //! | `far` | how connections over long ways are set up |
+//! | `through` | dialling through a proxy |
 //! | `liveness`, `knock` | whether the other end still answers; how a host that does not is found again |
 //! | `slots`, `queue`, `poller`, `listener`, `addresses`, `options` | what the name says |
 
@@ -39,6 +40,7 @@ mod security;
 mod send;
 mod session;
 mod slots;
+mod through;
 mod wire;
 
 pub use addresses::{Interface, interfaces};
@@ -46,3 +48,4 @@ pub use driver::TcpDriver;
 pub use far::Far;
 pub use options::{OpenError, TcpOptions};
 pub use security::{Identify, Records, Security};
+pub use through::{Answer, MAX_HEAD, MAX_REASON, Through};

@@ -8,6 +8,7 @@ use mizzen_driver::PeerId;
 
 use crate::far::Far;
 use crate::security::Security;
+use crate::through::Through;
 
 /// How to attach to a TCP network.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct TcpOptions {
     pub offered: Vec<IpAddr>,
     /// What is known of the way to others, if they are far away.
     pub far: Option<Far>,
+    /// The proxy through which others are dialled, if they are not dialled directly.
+    pub through: Option<Through>,
     /// How long a stranger may take to say who it is.
     pub hello_patience: Duration,
     /// How long one address of a locator may take to answer before the next is tried.
@@ -40,6 +43,7 @@ impl TcpOptions {
             listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             offered: Vec::new(),
             far: None,
+            through: None,
             hello_patience: HELLO_PATIENCE,
             dial_patience: DIAL_PATIENCE,
         }
@@ -61,6 +65,12 @@ impl TcpOptions {
     #[must_use]
     pub fn far(self, far: Option<Far>) -> Self {
         Self { far, ..self }
+    }
+
+    /// The same, with others dialled through a proxy, or directly.
+    #[must_use]
+    pub fn through(self, through: Option<Through>) -> Self {
+        Self { through, ..self }
     }
 
     /// The same, giving a stranger this much time.
