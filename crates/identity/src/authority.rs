@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyIdMethod, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber,
@@ -26,6 +27,14 @@ pub const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How far apart the clocks of two hosts may be: certificates are valid from that long before they were made.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(5 * 60);
+
+/// The shortest secret from which an authority is made.
+pub const MIN_SHARED: usize = 32;
+
+/// The cluster of authorities that follow from a shared secret.
+const SHARED_CLUSTER: &str = "shared";
+/// Nothing else is derived with it.
+const SHARED_CONTEXT: &[u8] = b"mizzen: authority of a shared secret, version 1";
 
 const SEED: usize = 32;
 const VERSION: u8 = 1;
@@ -60,6 +69,47 @@ impl Authority {
         aws_lc_rs::rand::fill(seed.as_mut_slice()).map_err(|_| AuthorityError::Crypto)?;
         let keys = Keys::from_seed_alone(seed.as_slice())?;
         Self::assemble(cluster, job, made, seed, keys)
+    }
+
+    /// The authority that all make who share a secret, each for itself: for those who want to meet, and have nobody else in common.
+    ///
+    /// What follows from the secret also follows from `purpose`, so that one secret may serve several. A secret that can be guessed is
+    /// none: whoever meets one end can try as many as it likes, without asking again.
+    ///
+    /// ```
+    /// use mizzen_identity::Authority;
+    ///
+    /// let secret = [7; 32];
+    /// let (here, there) = (Authority::shared(&secret, "render")?, Authority::shared(&secret, "render")?);
+    /// assert_eq!(here.job(), there.job());
+    /// assert!(Authority::shared(b"xyzzy", "render").is_err(), "too short");
+    /// # Ok::<(), mizzen_identity::AuthorityError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`AuthorityError::Secret`] if it is shorter than [`MIN_SHARED`]; `Time` or `Crypto` as for [`new`](Self::new).
+    pub fn shared(secret: &[u8], purpose: &str) -> Result<Self, AuthorityError> {
+        if secret.len() < MIN_SHARED {
+            return Err(AuthorityError::Secret);
+        }
+        let made = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_err(|_| AuthorityError::Time)?
+            .as_secs();
+        let salt = Salt::new(HKDF_SHA256, SHARED_CONTEXT);
+        let key = salt.extract(secret);
+        let expand = |what: &[u8], into: &mut [u8]| {
+            let info = [what, purpose.as_bytes()];
+            let okm = key.expand(&info, Length(into.len()));
+            okm.and_then(|okm| okm.fill(into))
+                .map_err(|_| AuthorityError::Crypto)
+        };
+        let (mut job, mut seed) = ([0; 16], Box::new(Zeroizing::new([0; SEED])));
+        expand(b"job:", &mut job)?;
+        expand(b"key:", seed.as_mut_slice())?;
+        let keys = Keys::from_seed_alone(seed.as_slice())?;
+        Self::assemble(SHARED_CLUSTER, job, made, seed, keys)
     }
 
     /// Takes what [`to_secret`](Self::to_secret) gave.
@@ -226,6 +276,15 @@ impl fmt::Debug for Authority {
                 &format_args!("{:032x}", u128::from_be_bytes(self.job)),
             )
             .finish_non_exhaustive()
+    }
+}
+
+/// So many bytes.
+struct Length(usize);
+
+impl KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
     }
 }
 

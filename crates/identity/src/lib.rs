@@ -48,7 +48,7 @@ mod settings;
 mod site;
 mod verifier;
 
-pub use authority::{Authority, CLOCK_SKEW, LIFETIME};
+pub use authority::{Authority, CLOCK_SKEW, LIFETIME, MIN_SHARED};
 pub use credentials::Credentials;
 pub use error::{AuthorityError, CredentialsError, IdentityError, SealError};
 pub use identity::{Identity, MAX_CLUSTER, MAX_URI, NameError, Role};
