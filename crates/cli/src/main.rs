@@ -11,7 +11,7 @@
 //! | `bench.rs`, `bench/` | the measurements |
 //! | `doctor.rs`, `doctor/` | whether hosts are ready, and what to do if not |
 //! | `topo.rs`, `topo/` | hosts, networks, gateways, and the ways between ranks |
-//! | `site.rs`, `site/` | who this site is, and which others it believes |
+//! | `site.rs`, `site/` | who this site is, which others it believes, and its gateway |
 //! | `signals.rs` | the names of signals, and what they ask for |
 
 mod bench;
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Topo(options) => topo::topo(&options),
         Command::Site(options) => site::site(&options),
+        Command::Gateway(options) => site::gateway(&options),
         Command::DoctorSide => doctor::serve().map(|()| ExitCode::SUCCESS),
         Command::DoctorReadable => {
             doctor::serve_readable();

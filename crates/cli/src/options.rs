@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use crate::bench::Bench;
 use crate::doctor::Doctor;
 use crate::run::{AFTER_RUN, Run, processes};
-use crate::site::Site;
+use crate::site::{Gateway, Site};
 use crate::topo::Topo;
 
 /// Starts and watches parallel programs.
@@ -62,6 +62,7 @@ pub(crate) enum Command {
     Doctor(Box<Doctor>),
     Topo(Box<Topo>),
     Site(Box<Site>),
+    Gateway(Box<Gateway>),
     /// Take part in a measurement. Run by `mizzen bench`.
     #[command(hide = true)]
     BenchSide {

@@ -6,18 +6,27 @@
 //! | --- | --- |
 //! | `options.rs` | what the user may ask for |
 //! | `folder.rs` | the files of a site: who may read them, how they are written |
-//! | `init.rs`, `show.rs`, `change.rs` | the commands |
+//! | `init.rs`, `show.rs`, `change.rs`, `status.rs` | the commands |
+//! | `gateway.rs` | `mizzen gateway` |
 
 mod change;
 mod folder;
+mod gateway;
 mod init;
 mod options;
 mod show;
+mod status;
 
 use std::process::ExitCode;
 
 use options::Action;
-pub(crate) use options::Site;
+pub(crate) use options::{Gateway, Site};
+
+/// Serves as the gateway of a site.
+pub(crate) fn gateway(options: &Gateway) -> anyhow::Result<ExitCode> {
+    gateway::gateway(&options.folder())?;
+    Ok(ExitCode::SUCCESS)
+}
 
 pub(crate) fn site(options: &Site) -> anyhow::Result<ExitCode> {
     match &options.action {
@@ -25,6 +34,7 @@ pub(crate) fn site(options: &Site) -> anyhow::Result<ExitCode> {
         Action::Show(at) => show::show(&at.folder())?,
         Action::Add(add) => change::add(add)?,
         Action::Revoke(revoke) => change::revoke(revoke)?,
+        Action::Status(status) => status::status(&status.folder())?,
     }
     Ok(ExitCode::SUCCESS)
 }

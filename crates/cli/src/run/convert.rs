@@ -35,6 +35,7 @@ pub(super) fn convert(network: &mizzen_config::Network) -> anyhow::Result<Networ
         pace: network
             .rate
             .map_or(0, |rate| rate * 1_000_000 / 8 * 95 / 100),
+        door: None,
     })
 }
 

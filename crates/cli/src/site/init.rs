@@ -47,6 +47,7 @@ fn file(options: &Init) -> String {
          name = \"{}\"\n\
          gateway = \"{}\"\n\
          {listen}\n\
+         inside = \"{}\"  # where jobs of this site ask; no other site may reach it\n\
          \n\
          # Keys that are not believed any more, of sites or of gateways. `mizzen site revoke` adds to it.\n\
          revoked = []\n\
@@ -55,6 +56,6 @@ fn file(options: &Init) -> String {
          #   keys: what `mizzen site show` prints there; two while a key is being replaced\n\
          #   reach: where to connect to; without it, they connect to us\n\
          #   exports: jobs that may be met with that site; without it, none\n",
-        options.name, options.gateway
+        options.name, options.gateway, options.inside
     )
 }

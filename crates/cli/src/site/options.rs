@@ -21,6 +21,7 @@ pub(super) enum Action {
     Show(At),
     Add(Add),
     Revoke(Revoke),
+    Status(Status),
 }
 
 /// Show the names and keys of this site, the sites that it believes, and what to type there to add this one.
@@ -37,6 +38,32 @@ impl At {
     }
 }
 
+/// Show how the gateway of this host is: which sites are connected, and what goes between them.
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    #[command(flatten)]
+    at: At,
+}
+
+impl Status {
+    pub(super) fn folder(&self) -> Folder {
+        self.at.folder()
+    }
+}
+
+/// Let jobs of this site and of others meet. Runs until it is ended, and follows the site's file.
+#[derive(Debug, Args)]
+pub(crate) struct Gateway {
+    #[command(flatten)]
+    at: At,
+}
+
+impl Gateway {
+    pub(super) fn folder(&self) -> Folder {
+        self.at.folder()
+    }
+}
+
 /// Make the keys and the file of a new site. Nothing that is there is overwritten.
 #[derive(Debug, Args)]
 pub(super) struct Init {
@@ -50,6 +77,10 @@ pub(super) struct Init {
     /// Where gateways of other sites connect, as in 0.0.0.0:4433. Without it, this gateway dials outwards only.
     #[arg(long, value_name = "ADDRESS")]
     pub(super) listen: Option<SocketAddr>,
+
+    /// Where jobs of this site ask the gateway, as in 10.1.0.1:4434; no other site may reach it.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4434")]
+    pub(super) inside: SocketAddr,
 
     #[command(flatten)]
     pub(super) at: At,

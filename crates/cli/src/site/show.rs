@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::ensure;
 use mizzen_config::SiteFile;
-use mizzen_identity::{Pin, SiteCredentials, SiteList, Sites, pin_of_certificate};
+use mizzen_identity::{Pin, SiteCredentials, Sites, pin_of_certificate};
+use mizzen_site::believed;
 
 use super::folder::{FILE, Folder, GATEWAY_CERTIFICATE, SITE_CERTIFICATE};
 
@@ -30,8 +31,21 @@ pub(super) fn show(folder: &Folder) -> anyhow::Result<()> {
             shown.display()
         );
     }
-    let keys = folder.gateway_key()?.keys();
-    let credentials = SiteCredentials::new(keys, of_gateway, of_site, Sites::new(list(&file)?))?;
+    let credentials = credentials(folder, &file)?;
+    if ends_soon(&credentials) {
+        println!("\nThe certificate of this gateway ends within a month: certify it again before.");
+    }
+    Ok(())
+}
+
+/// What the gateway of a folder proves itself with, if all of it belongs together.
+pub(super) fn credentials(folder: &Folder, file: &SiteFile) -> anyhow::Result<SiteCredentials> {
+    let credentials = SiteCredentials::new(
+        folder.gateway_key()?.keys(),
+        folder.certificate(GATEWAY_CERTIFICATE)?,
+        folder.certificate(SITE_CERTIFICATE)?,
+        Sites::new(believed(file)?),
+    )?;
     let name = credentials.name();
     ensure!(
         (name.site(), name.gateway()) == (&file.name[..], &file.gateway[..]),
@@ -40,24 +54,12 @@ pub(super) fn show(folder: &Folder) -> anyhow::Result<()> {
         file.gateway,
         file.name
     );
-    if credentials.valid_at(SystemTime::now() + SOON).is_err() {
-        println!("\nThe certificate of this gateway ends within a month: certify it again before.");
-    }
-    Ok(())
+    Ok(credentials)
 }
 
-/// The sites of a file, as the checks of connections have them.
-fn list(file: &SiteFile) -> anyhow::Result<SiteList> {
-    let mut list = SiteList::new();
-    for site in &file.sites {
-        for key in &site.keys {
-            list.believe(&site.name, key.parse()?)?;
-        }
-    }
-    for pin in &file.revoked {
-        list.revoke(pin.parse()?);
-    }
-    Ok(list)
+/// Whether somebody should be told that the certificate ends.
+pub(super) fn ends_soon(credentials: &SiteCredentials) -> bool {
+    credentials.valid_at(SystemTime::now() + SOON).is_err()
 }
 
 fn text(file: &SiteFile, (site, gateway): (Pin, Pin)) -> anyhow::Result<String> {
@@ -71,6 +73,10 @@ fn text(file: &SiteFile, (site, gateway): (Pin, Pin)) -> anyhow::Result<String> 
     writeln!(text, "gateway  {}", file.gateway)?;
     writeln!(text, "key      {gateway}")?;
     writeln!(text, "listens  {listen}")?;
+    writeln!(text, "inside   {}", file.inside)?;
+    if let Some(proxy) = &file.proxy {
+        writeln!(text, "proxy    {proxy}")?;
+    }
     writeln!(text)?;
     if file.sites.is_empty() {
         writeln!(

@@ -1,0 +1,255 @@
+//! From a wish to two ends that are joined.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use mizzen_identity::SitePeer;
+use mizzen_tcp::{Answer, Through};
+
+use crate::live::Entry;
+use crate::lock::lock;
+use crate::meeting::Meeting;
+use crate::pump::{self, Passed};
+use crate::refusal::Refusal;
+use crate::sealed::{Sealed, wrong};
+use crate::state::{Come, State, after};
+use crate::word::{First, Line};
+
+/// Connects with something that is offered at another site: we dial, if we know where to, or have the other site dial.
+pub(crate) fn reach_out(state: &State, meeting: &Meeting, thing: &str) -> Come {
+    state.may_meet(meeting.site(), meeting.job())?;
+    let deadline = after(state.pace.wish);
+    let file = state.file();
+    let mut why = None;
+    for address in file
+        .site(meeting.site())
+        .into_iter()
+        .flat_map(|site| &site.reach)
+    {
+        let (job, thing) = (meeting.job().to_owned(), thing.to_owned());
+        match ask(
+            state,
+            meeting.site(),
+            address,
+            &First::Stream { job, thing },
+            deadline,
+        ) {
+            Ok(come) => return Ok(come),
+            Err(refusal) => why = Some(worse(why, refusal)),
+        }
+    }
+    match have_dialled(state, meeting, thing, deadline) {
+        Some(Ok(come)) => Ok(come),
+        Some(Err(refusal)) => Err(worse(why, refusal)),
+        None => Err(why.unwrap_or_else(|| {
+            let site = meeting.site();
+            let sentence = format!("site \"{site}\" is not connected with this one, and has to dial it; `mizzen site status` says more");
+            Refusal::new(Refusal::UNREACHABLE, sentence)
+        })),
+    }
+}
+
+/// What is told if two gateways of a site refuse: that it is not there, only if it is not forbidden.
+fn worse(before: Option<Refusal>, now: Refusal) -> Refusal {
+    match before {
+        Some(before) if before.code == Refusal::FORBIDDEN || now.code == Refusal::UNREACHABLE => {
+            before
+        }
+        _ => now,
+    }
+}
+
+/// Dials a gateway of a site, and says what for.
+pub(crate) fn ask(
+    state: &State,
+    site: &str,
+    address: &str,
+    first: &First,
+    deadline: Instant,
+) -> Come {
+    let unreachable = |error: io::Error| {
+        let sentence =
+            format!("the gateway of site \"{site}\" at {address} cannot be reached: {error}");
+        Refusal::new(Refusal::UNREACHABLE, sentence)
+    };
+    let (mut sealed, peer) = dial(state, site, address, deadline).map_err(unreachable)?;
+    sealed.say(first, deadline).map_err(unreachable)?;
+    let line = sealed.hear(deadline).map_err(unreachable)?;
+    match Line::read(&line) {
+        Some(Line::Ok) => Ok((sealed.into_raw().map_err(unreachable)?, peer)),
+        Some(Line::No(refusal)) => Err(refusal),
+        _ => Err(unreachable(wrong("it does not answer as a gateway does"))),
+    }
+}
+
+/// A connection with a gateway, which has proved to be one of that site.
+pub(crate) fn dial(
+    state: &State,
+    site: &str,
+    address: &str,
+    deadline: Instant,
+) -> io::Result<(Sealed, SitePeer)> {
+    let file = state.file();
+    let left = || {
+        deadline
+            .saturating_duration_since(Instant::now())
+            .max(SHORT)
+    };
+    let socket = match &file.proxy {
+        None => connect(address, left())?,
+        Some(proxy) => {
+            let socket = connect(proxy, left())?;
+            let there = socket.peer_addr()?;
+            through(&socket, &Through::new(there), address, left())
+                .map_err(|error| wrong(format!("the proxy at {proxy} does not help: {error}")))?;
+            socket
+        }
+    };
+    let (sealed, peer) = Sealed::dialled(socket, &state.credentials, deadline)?;
+    if peer.site != site {
+        return Err(wrong(format!("it is one of site \"{}\"", peer.site)));
+    }
+    Ok((sealed, peer))
+}
+
+/// Connects to a host and a port: to the first of its addresses that answers.
+fn connect(address: &str, patience: Duration) -> io::Result<TcpStream> {
+    let mut failure = wrong("it has no address");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, patience) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// Asks a proxy for a connection, on one with it.
+pub(crate) fn through(
+    socket: &TcpStream,
+    through: &Through,
+    to: &str,
+    patience: Duration,
+) -> Result<(), Refusal> {
+    request(socket, &through.request(to), patience)
+}
+
+/// Asks for something by a head of HTTP, and hears whether it is done.
+pub(crate) fn request(socket: &TcpStream, head: &str, patience: Duration) -> Result<(), Refusal> {
+    use io::{Read, Write};
+    let failed = |error: io::Error| {
+        Refusal::new(Refusal::UNREACHABLE, format!("it does not answer: {error}"))
+    };
+    let mut stream = socket;
+    let deadline = after(patience);
+    socket.set_write_timeout(Some(patience)).map_err(failed)?;
+    stream.write_all(head.as_bytes()).map_err(failed)?;
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    loop {
+        let left = deadline
+            .saturating_duration_since(Instant::now())
+            .max(SHORT);
+        socket.set_read_timeout(Some(left)).map_err(failed)?;
+        // One at a time: what follows the head is not ours.
+        stream.read_exact(&mut byte).map_err(failed)?;
+        head.push(byte[0]);
+        match Answer::read(&head) {
+            Answer::NotAll if Instant::now() < deadline => {}
+            Answer::NotAll => return Err(failed(io::ErrorKind::TimedOut.into())),
+            Answer::Connected => return Ok(()),
+            Answer::Refused { code, reason } => return Err(Refusal::told(code, &reason)),
+            Answer::Nonsense => {
+                return Err(Refusal::new(
+                    Refusal::BAD,
+                    "it does not answer as a proxy does",
+                ));
+            }
+        }
+    }
+}
+
+/// Has the other site dial us, over any connection for words that it has with us.
+fn have_dialled(state: &State, meeting: &Meeting, thing: &str, deadline: Instant) -> Option<Come> {
+    let mut answer = None;
+    let links = lock(&state.words).get(meeting.site()).cloned();
+    for words in links.into_iter().flatten().filter(|words| words.may_want()) {
+        let ticket = state.ticket();
+        let (sender, receiver) = mpsc::channel();
+        lock(&state.wanted).insert(ticket, (meeting.site().to_owned(), sender));
+        let (job, thing) = (meeting.job().to_owned(), thing.to_owned());
+        words.say(Line::Want { ticket, job, thing });
+        let come = receiver.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        lock(&state.wanted).remove(&ticket);
+        match come {
+            Ok(Ok(come)) => return Some(Ok(come)),
+            Ok(Err(refusal)) => answer = Some(Err(refusal)),
+            Err(_) => {
+                let sentence = format!(
+                    "site \"{}\" did not dial us in time; `mizzen site status` there may say why",
+                    meeting.site()
+                );
+                answer = Some(Err(Refusal::new(Refusal::UNREACHABLE, sentence)));
+            }
+        }
+    }
+    answer
+}
+
+/// Connects with something that is offered here, for another site.
+pub(crate) fn reach_in(
+    state: &State,
+    site: &str,
+    job: &str,
+    thing: &str,
+) -> Result<TcpStream, Refusal> {
+    let at = state.offered(site, job, thing)?;
+    TcpStream::connect_timeout(&at, state.pace.hello).map_err(|error| {
+        let sentence = format!(
+            "\"{thing}\" of {job} is offered at site \"{}\", and does not answer: {error}",
+            state.file().name
+        );
+        Refusal::new(Refusal::UNREACHABLE, sentence)
+    })
+}
+
+/// Passes bytes between two ends until they end, or are not allowed to go on.
+pub(crate) fn join(
+    state: &State,
+    peer: SitePeer,
+    job: &str,
+    inside: &TcpStream,
+    outside: &TcpStream,
+) -> Result<(), Refusal> {
+    let broken = |error: io::Error| Refusal::new(Refusal::UNREACHABLE, error.to_string());
+    let ends = vec![
+        inside.try_clone().map_err(broken)?,
+        outside.try_clone().map_err(broken)?,
+    ];
+    let about = Some((peer.site.clone(), job.to_owned()));
+    let entry = Entry {
+        peer: Some(peer.clone()),
+        about,
+        ends,
+    };
+    let _registered = state.live.add(entry)?;
+    if state.is_still_allowed(&peer, Some(job)) {
+        let site = state.site(&peer.site);
+        let passed: &Passed = &site.passed;
+        pump::pass(inside, outside, passed);
+    }
+    Ok(())
+}
+
+/// Whether this is one of our own doors: who got in there from outside could go on to another site.
+pub(crate) fn is_own_door(state: &State, at: SocketAddr) -> bool {
+    let is_here = |door: &SocketAddr| {
+        door.port() == at.port()
+            && (door.ip() == at.ip() || door.ip().is_unspecified() || at.ip().is_loopback())
+    };
+    state.doors.iter().any(is_here)
+}
+
+/// A system call that takes a time takes none that is zero.
+const SHORT: Duration = Duration::from_millis(1);
