@@ -11,6 +11,8 @@ use mizzen_networks::{
 use mizzen_proto::boot::{Start, ToProcess};
 use mizzen_proto::membership::{AgentId, Epoch, HostId, MAX_LOCATOR, Members};
 
+use crate::offers::offer;
+
 /// In a job in which some hosts reach others through gateways only.
 pub(crate) struct Gateways {
     /// Of this host.
@@ -127,6 +129,9 @@ fn begin(
             let Opened { driver, .. } = opened
                 .map_err(anyhow::Error::msg)
                 .with_context(|| format!("the network {} cannot be used", network.name))?;
+            if let Some(door) = &network.door {
+                offer(door, driver.locator())?;
+            }
             drivers.push((stream_name(&network.name, stream), driver));
         }
     }

@@ -40,7 +40,7 @@
 //! | `children.rs`, `spawn.rs`, `output.rs` | the processes: starting them, what they write, their ends |
 //! | `certifier.rs` | their certificates; who introduces them is `mizzen_proto::broker` |
 //! | `control.rs`, `net.rs`, `connection.rs`, `places.rs` | the membership: its machines, and the connections with other agents |
-//! | `gateways.rs` | the gateway of this host, and where others are |
+//! | `gateways.rs`, `offers.rs` | the gateway of this host, where others are, and how another site finds it |
 //! | `guard.rs` | what ends the processes when even the agent is killed |
 //! | `stream.rs` | frames over the byte stream between launcher and agent |
 //! | `signals.rs`, `memory.rs`, `events.rs`, `clock.rs` | signals as input, hiding memory, waiting, time |
@@ -57,6 +57,7 @@ mod guard;
 mod link;
 mod memory;
 mod net;
+mod offers;
 mod output;
 mod places;
 mod signals;

@@ -2,14 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use mizzen_driver::{Driver, PeerId};
 use mizzen_identity::{Credentials, Role};
 use mizzen_ofi::{OfiDriver, OfiOptions};
-use mizzen_proto::boot::{Carrier, Network};
+use mizzen_proto::boot::{Carrier, Door, Network};
 use mizzen_proto::id::{Incarnation, ProcessId, Rank};
 use mizzen_proto::membership::{AgentId, HostId};
-use mizzen_tcp::{Far, Records, Security, TcpDriver, TcpOptions, interfaces};
+use mizzen_tcp::{Far, Records, Security, TcpDriver, TcpOptions, Through, interfaces};
 
 use crate::peer::{agent_id, process_id};
 
@@ -38,11 +39,17 @@ pub fn open(
         (Records::Sealed, "TLS 1.3")
     };
     let far = (network.streams > 0).then_some(Far { pace: network.pace });
+    let through = network.door.as_ref().map(through).transpose()?;
     let tcp = |port, records| {
         let options = TcpOptions::new(own_id(credentials), security(credentials).records(records))
             .listen(SocketAddr::new(listen, port))
             .far(far)
+            .through(through.clone())
             .offered(offered.clone());
+        let options = match through {
+            Some(_) => options.dial_patience(DOOR_PATIENCE),
+            None => options,
+        };
         TcpDriver::new(options).map_err(|error| error.to_string())
     };
     match &network.carrier {
@@ -67,6 +74,15 @@ pub fn open(
             Ok(Opened { driver, manner })
         }
     }
+}
+
+/// What the gateway of the site is told when somebody of another one is dialled.
+fn through(door: &Door) -> Result<Through, String> {
+    let at = door.at.parse().map_err(|_| {
+        let at = &door.at;
+        format!("the gateway of the site cannot be at {at:?}, which is no address and port")
+    })?;
+    Ok(Through::new(at).header(Through::MEETING, &door.meeting))
 }
 
 /// Where a driver listens, and what others are told.
@@ -135,3 +151,6 @@ fn id_of(who: &mizzen_identity::Identity) -> PeerId {
         Role::Agent => agent_id(AgentId::new(HostId(number), life)),
     }
 }
+
+/// How long it may take to dial somebody at another site: that one may have to dial back.
+const DOOR_PATIENCE: Duration = Duration::from_secs(10);

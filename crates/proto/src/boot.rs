@@ -39,7 +39,7 @@ pub use limits::{
     MAX_QUESTION, MAX_REQUEST, MAX_SECRET, MAX_WAITING, OUTPUT_ROOM,
 };
 pub use network::{
-    Carrier, MAX_INTERFACES, MAX_NETWORKS, MAX_RANGES, MAX_SPANS, MAX_STREAMS, Network, Span,
+    Carrier, Door, MAX_INTERFACES, MAX_NETWORKS, MAX_RANGES, MAX_SPANS, MAX_STREAMS, Network, Span,
 };
 pub use process::{Boot, FromProcess, ToProcess};
 pub use progress::Progress;
@@ -51,7 +51,7 @@ pub use topology::{ChannelOf, HostOf, MAX_TOPOLOGY, NetworkOf, TOPOLOGY_PAGE, To
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,17 @@ pub struct Network {
     pub streams: u8,
     /// Bytes a second that a connection sends over it at most, if its hosts are far from each other; or 0.
     pub pace: u64,
+    /// Through what its other hosts are dialled, if they are at another site.
+    pub door: Option<Door>,
+}
+
+/// The gateway of a site, as the site's own jobs reach it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Door {
+    /// Its address and port inside.
+    pub at: String,
+    /// Which job is met with which site: `render@b`.
+    pub meeting: String,
 }
 
 /// What carries a network.
@@ -45,6 +56,7 @@ impl Network {
             trusted: false,
             streams: 0,
             pace: 0,
+            door: None,
         }
     }
 
@@ -109,6 +121,11 @@ impl Network {
         w.u8(u8::from(self.trusted));
         w.u8(self.streams);
         w.u64(self.pace);
+        w.u8(u8::from(self.door.is_some()));
+        if let Some(door) = &self.door {
+            w.text(&door.at, MAX_WORD)?;
+            w.text(&door.meeting, MAX_MEETING)?;
+        }
         Ok(())
     }
 
@@ -129,6 +146,13 @@ impl Network {
             trusted: flag(r)?,
             streams: r.u8()?,
             pace: r.u64()?,
+            door: match flag(r)? {
+                true => Some(Door {
+                    at: r.text(MAX_WORD)?,
+                    meeting: r.text(MAX_MEETING)?,
+                }),
+                false => None,
+            },
         };
         if !is_name(&network.name)
             || network.interfaces.len() > MAX_INTERFACES
@@ -190,6 +214,9 @@ impl Span {
         Ok(spans)
     }
 }
+
+/// The longest name of a meeting: two names of 63 characters, and what is between them.
+const MAX_MEETING: usize = 127;
 
 /// Whether something may be called so. Names go into locators, where they end at an equals sign.
 pub(super) fn is_name(name: &str) -> bool {

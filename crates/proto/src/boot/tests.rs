@@ -788,6 +788,10 @@ fn a_network() -> Network {
         trusted: true,
         streams: 4,
         pace: 1 << 27,
+        door: Some(Door {
+            at: "[::1]:4434".into(),
+            meeting: "render@b".into(),
+        }),
     }
 }
 
@@ -801,6 +805,10 @@ fn full_network() -> Network {
         trusted: true,
         streams: MAX_STREAMS,
         pace: u64::MAX,
+        door: Some(Door {
+            at: "d".repeat(64),
+            meeting: "m".repeat(127),
+        }),
     }
 }
 
