@@ -209,7 +209,7 @@ impl TcpDriver {
             // An edge can come while the connection is still being made.
             Err(ConnectFailure::Unreachable(
                 std::io::ErrorKind::NotConnected | std::io::ErrorKind::WouldBlock,
-            )) => {}
+            )) if matches!(greeting.stage, Stage::Connecting { .. }) => {}
             Err(failure) => self.fail_attempt(key, failure),
         }
     }

@@ -21,7 +21,19 @@ pub struct Far {
 }
 
 impl Far {
-    pub(crate) fn set_up(self, socket: &SockRef<'_>) -> io::Result<()> {
+    /// Sets up a connection for a long way, as far as the host allows.
+    ///
+    /// ```
+    /// let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let socket = std::net::TcpStream::connect(listener.local_addr()?)?;
+    /// mizzen_tcp::Far::default().set_up(&socket2::SockRef::from(&socket))?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What the system says, if the pace cannot be set.
+    pub fn set_up(self, socket: &SockRef<'_>) -> io::Result<()> {
         // What the host does not allow is done without.
         if is_given_more() {
             let _ = socket.set_send_buffer_size(SEND_MEMORY);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use mizzen_driver::{ConnectFailure, PeerId};
 use rustix::io::Errno;
+use rustix::net::SendFlags;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -163,7 +164,8 @@ impl Greeting {
     /// The proxy answered: says to it whom we want.
     pub(crate) fn ask(&self, request: &str) -> Result<(), ConnectFailure> {
         // The first bytes of a connection: they fit, or it is none.
-        match rustix::io::write(&self.socket, request.as_bytes()) {
+        let flags = SendFlags::NOSIGNAL;
+        match rustix::net::send(&self.socket, request.as_bytes(), flags) {
             Ok(count) if count == request.len() => Ok(()),
             Ok(_) => Err(ConnectFailure::Rejected),
             Err(errno) => Err(unreachable(errno)),

@@ -46,6 +46,7 @@ mod wire;
 pub use addresses::{Interface, interfaces};
 pub use driver::TcpDriver;
 pub use far::Far;
+pub use liveness::{Pulse, pulse};
 pub use options::{OpenError, TcpOptions};
 pub use security::{Identify, Records, Security};
 pub use through::{Answer, MAX_HEAD, MAX_REASON, Through};

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// What a look at a connection says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pulse {
+pub enum Pulse {
     /// Everything is acknowledged: keepalive takes over.
     Idle,
     /// Something is under way, and the other end may well be there.
@@ -24,8 +24,21 @@ pub(crate) enum Pulse {
     Silent,
 }
 
-/// Takes the pulse of a connection.
-pub(crate) fn pulse(socket: BorrowedFd<'_>) -> io::Result<Pulse> {
+/// Takes the pulse of a connection of TCP.
+///
+/// ```
+/// use std::os::fd::AsFd;
+///
+/// let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+/// let socket = std::net::TcpStream::connect(listener.local_addr()?)?;
+/// assert_eq!(mizzen_tcp::pulse(socket.as_fd())?, mizzen_tcp::Pulse::Idle);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// What the system says, if it is none.
+pub fn pulse(socket: BorrowedFd<'_>) -> io::Result<Pulse> {
     if unacknowledged(socket)? == 0 {
         return Ok(Pulse::Idle);
     }

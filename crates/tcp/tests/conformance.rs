@@ -1,14 +1,16 @@
-//! The TCP driver keeps the contract, over the loopback interface, with sealed records and with clear ones.
+//! The TCP driver keeps the contract, over the loopback interface, with sealed records, with clear ones, and through a proxy.
 
 mod common;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use common::Job;
 use mizzen_driver::conformance::Harness;
 use mizzen_driver::{Locator, PeerId};
-use mizzen_tcp::{Records, TcpDriver, TcpOptions};
+use mizzen_tcp::{Records, TcpDriver, TcpOptions, Through};
 use socket2::{Domain, Socket, Type};
 
 /// Each harness is a job of its own: a port that was ours may be another test's in a moment.
@@ -17,6 +19,7 @@ struct Loopback {
     records: Records,
     /// Ports that are taken, and at which nobody listens.
     deaf: Vec<Socket>,
+    through: Option<Through>,
 }
 
 impl Loopback {
@@ -30,6 +33,14 @@ impl Loopback {
             job: Job::new(number),
             records,
             deaf: Vec::new(),
+            through: None,
+        }
+    }
+
+    fn through_a_proxy() -> Self {
+        Self {
+            through: Some(Through::new(proxy())),
+            ..Self::new(Records::Sealed)
         }
     }
 }
@@ -40,7 +51,8 @@ impl Harness for Loopback {
     fn driver(&mut self, me: PeerId) -> TcpDriver {
         let options = TcpOptions::new(me, self.job.security(me, self.records));
         let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        TcpDriver::new(options.listen(anywhere)).expect("a free port on the loopback interface")
+        let options = options.listen(anywhere).through(self.through.clone());
+        TcpDriver::new(options).expect("a free port on the loopback interface")
     }
 
     fn nobody(&mut self) -> Locator {
@@ -68,8 +80,53 @@ mod sealed {
     mizzen_driver::conformance!(Loopback::new(Records::Sealed));
 }
 
+mod proxied {
+    use super::*;
+
+    mizzen_driver::conformance!(Loopback::through_a_proxy());
+}
+
 mod clear {
     use super::*;
 
     mizzen_driver::conformance!(Loopback::new(Records::Clear));
+}
+
+/// A proxy that connects with whatever it is asked for, until this program ends.
+fn proxy() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let at = listener.local_addr().expect("it is bound");
+    thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            thread::spawn(move || serve(socket));
+        }
+    });
+    at
+}
+
+fn serve(mut from: TcpStream) -> std::io::Result<()> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        from.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let to = head.split(' ').nth(1).unwrap_or_default();
+    let Ok(mut there) = TcpStream::connect(to) else {
+        return from.write_all(b"HTTP/1.1 502 it does not answer\r\n\r\n");
+    };
+    there.set_nodelay(true)?;
+    from.set_nodelay(true)?;
+    from.write_all(b"HTTP/1.1 200 Connected\r\nVia: 1.1 test\r\n\r\n")?;
+    let (mut back, mut here) = (there.try_clone()?, from.try_clone()?);
+    let copied = thread::spawn(move || {
+        let copied = std::io::copy(&mut back, &mut here);
+        // Cut at one side, cut at the other.
+        let _ = here.shutdown(Shutdown::Both);
+        copied
+    });
+    let _ = std::io::copy(&mut from, &mut there);
+    let _ = there.shutdown(Shutdown::Both);
+    let _ = copied.join();
+    Ok(())
 }
