@@ -18,15 +18,16 @@ pub(crate) fn accept(
     serve: impl Fn(Arc<State>, TcpStream, Stranger) + Clone + Send + 'static,
 ) {
     while !state.has_ended() {
-        let Ok((socket, _)) = listener.accept() else {
+        let changes = state.changes();
+        let Ok((socket, from)) = listener.accept() else {
             // No descriptor left, or the end.
-            state.sleep(Duration::from_millis(50));
+            state.sleep(changes, Duration::from_millis(50));
             continue;
         };
         let Ok(end) = socket.try_clone() else {
             continue;
         };
-        let stranger = strangers.add(end);
+        let stranger = strangers.add(end, from.ip());
         let (state, serve) = (Arc::clone(state), serve.clone());
         // Without a thread it is closed.
         let thread = thread::Builder::new()

@@ -1,11 +1,15 @@
 //! How a job asks the gateway of its site.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use mizzen_tcp::Through;
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::live::keep_alive;
 use crate::meeting::Meeting;
 use crate::refusal::Refusal;
 use crate::request::{MEETING, PORT};
@@ -83,13 +87,20 @@ impl Door {
         Ok(socket)
     }
 
-    /// Offers a port of this host to the other site of a meeting.
+    /// Offers what listens at an address of this host to the other site of a meeting. If the address is unspecified, it is that by which the
+    /// gateway is reached.
     ///
     /// # Errors
     ///
     /// [`DoorError`] if it is not allowed, or somebody offers it already.
-    pub fn offer(&self, meeting: &Meeting, thing: &str, port: u16) -> Result<Offered, DoorError> {
-        let socket = self.dial()?;
+    pub fn offer(
+        &self,
+        meeting: &Meeting,
+        thing: &str,
+        at: SocketAddr,
+    ) -> Result<Offered, DoorError> {
+        let socket = self.dial_from(at.ip())?;
+        let port = at.port();
         let through_door = self.through(meeting).header(PORT, &port.to_string());
         let request = through_door.request(thing).replacen("CONNECT", "OFFER", 1);
         crate::streams::request(&socket, &request, PATIENCE)?;
@@ -128,12 +139,31 @@ impl Door {
         socket.map_err(|cause| DoorError::Unreachable { at: self.at, cause })
     }
 
-    /// No more hurry on what is connected.
+    /// From this address, so that the gateway sees where we listen.
+    fn dial_from(&self, host: IpAddr) -> Result<TcpStream, DoorError> {
+        let dial = || {
+            let socket = Socket::new(
+                Domain::for_address(self.at),
+                Type::STREAM,
+                Some(Protocol::TCP),
+            )?;
+            if !host.is_unspecified() && host.is_ipv4() == self.at.is_ipv4() {
+                socket.bind(&SocketAddr::new(host, 0).into())?;
+            }
+            socket.connect_timeout(&self.at.into(), DIAL_PATIENCE)?;
+            Ok(TcpStream::from(socket))
+        };
+        dial().map_err(|cause| DoorError::Unreachable { at: self.at, cause })
+    }
+
+    /// No more hurry on what is connected; but whether the gateway's host is there is asked now and then.
     fn rest(&self, socket: &TcpStream) -> Result<(), DoorError> {
-        let calm = socket
-            .set_read_timeout(None)
-            .and_then(|()| socket.set_write_timeout(None));
-        calm.map_err(|cause| DoorError::Unreachable { at: self.at, cause })
+        let calm = || {
+            keep_alive(socket)?;
+            socket.set_read_timeout(None)?;
+            socket.set_write_timeout(None)
+        };
+        calm().map_err(|cause| DoorError::Unreachable { at: self.at, cause })
     }
 }
 
@@ -143,19 +173,11 @@ impl Offered {
         while matches!(self.socket.read(&mut [0; 64]), Ok(1..)) {}
     }
 
-    /// Another hold on it, by which it can be ended while somebody waits.
-    ///
-    /// # Errors
-    ///
-    /// If no descriptor is left.
-    pub fn try_clone(&self) -> io::Result<Self> {
-        let socket = self.socket.try_clone()?;
-        Ok(Self { socket })
-    }
-
-    /// Takes it back.
-    pub fn end(&self) {
-        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+    /// Whether the gateway has taken it back.
+    pub fn has_ended(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let peeked = rustix::net::recv(&self.socket, &mut [0u8; 1][..], flags);
+        !matches!(peeked, Ok((1.., _)) | Err(Errno::AGAIN | Errno::INTR))
     }
 }
 

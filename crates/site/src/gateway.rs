@@ -5,10 +5,12 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use mizzen_config::SiteFile;
 use mizzen_identity::{SiteCredentials, SiteList};
 
+use crate::live::Entry;
 use crate::state::{Pace, State};
 use crate::{inside, outside, peering};
 
@@ -36,6 +38,7 @@ impl fmt::Debug for Setup {
 pub struct Gateway {
     state: Arc<State>,
     doors: Vec<(TcpListener, JoinHandle<()>)>,
+    watching: Option<JoinHandle<()>>,
     inside: SocketAddr,
     outside: Option<SocketAddr>,
 }
@@ -86,6 +89,7 @@ impl Gateway {
         let mut gateway = Self {
             state,
             doors: Vec::new(),
+            watching: None,
             inside,
             outside,
         };
@@ -93,8 +97,23 @@ impl Gateway {
         if let Some((outer, _)) = outer {
             gateway.open_door(outer, outside::serve)?;
         }
+        gateway.watch()?;
         peering::keep(&gateway.state);
         Ok(gateway)
+    }
+
+    /// Ends what goes to hosts that do not answer any more.
+    fn watch(&mut self) -> Result<(), OpenError> {
+        let state = Arc::clone(&self.state);
+        let watch = move || {
+            while !state.has_ended() {
+                state.live.end_where(Entry::is_silent);
+                state.sleep(state.changes(), WATCH);
+            }
+        };
+        let watching = thread::Builder::new().name("watch".into()).spawn(watch);
+        self.watching = Some(watching.map_err(OpenError::Thread)?);
+        Ok(())
     }
 
     fn open_door(
@@ -161,6 +180,7 @@ impl Drop for Gateway {
             let _ = rustix::net::shutdown(&door, rustix::net::Shutdown::Both);
             let _ = served.join();
         }
+        let _ = self.watching.take().map(JoinHandle::join);
     }
 }
 
@@ -193,3 +213,6 @@ fn listen(at: SocketAddr, key: &'static str) -> Result<(TcpListener, SocketAddr)
     };
     listen().map_err(|cause| OpenError::Listen { at, key, cause })
 }
+
+/// How often it is looked whether hosts still answer.
+const WATCH: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::callers::accept;
-use crate::live::{Entry, Stranger};
+use crate::live::{Entry, Kind, Stranger};
 use crate::lock::lock;
 use crate::meeting::Meeting;
 use crate::refusal::Refusal;
@@ -39,10 +39,15 @@ fn answer(state: &Arc<State>, socket: &TcpStream, stranger: Stranger) -> Result<
     drop(stranger);
     match Request::read(&head)? {
         Request::Connect { meeting, thing } => {
+            state.may_meet(meeting.site(), meeting.job())?;
+            let mut entry = Entry::new(Kind::Stream, meeting.site());
+            entry.job = Some(meeting.job().to_owned());
+            entry.host = Some(host_of(socket)?.ip());
+            let stream = state.live.add(entry)?;
             let (outside, peer) = reach_out(state, &meeting, &thing)?;
             say(socket, "HTTP/1.1 200 Connected\r\n\r\n")?;
             // From here on what is written is not ours.
-            let _ = join(state, peer, meeting.job(), socket, &outside);
+            let _ = join(state, &stream, peer, meeting.job(), socket, &outside);
             Ok(())
         }
         Request::Offer {
@@ -65,19 +70,20 @@ fn offer(
 ) -> Result<(), Refusal> {
     state.may_meet(meeting.site(), meeting.job())?;
     // Of its own host only: nobody opens to another site what is not theirs.
-    let host = socket.peer_addr().map_err(broken)?;
-    let at = SocketAddr::new(host.ip(), port);
-    if is_own_door(state, at) {
-        let sentence = "this is a door of the gateway itself: whoever came in there from another site could go on to the next";
+    let mut at = host_of(socket)?;
+    at.set_port(port);
+    if is_own_door(state, at) || port < UNPRIVILEGED {
+        let sentence = format!(
+            "port {port} is not for jobs: it is that of a gateway, through which whoever came in from another site could go on to the \
+             next, or of the host's own services"
+        );
         return Err(Refusal::new(Refusal::FORBIDDEN, sentence));
     }
-    let about = Some((meeting.site().to_owned(), meeting.job().to_owned()));
-    let ends = vec![socket.try_clone().map_err(broken)?];
-    let registered = state.live.add(Entry {
-        peer: None,
-        about,
-        ends,
-    })?;
+    let mut entry = Entry::new(Kind::Offer, meeting.site());
+    entry.job = Some(meeting.job().to_owned());
+    entry.host = Some(at.ip());
+    let registered = state.live.add(entry)?;
+    registered.attach(None, &[socket]).map_err(broken)?;
     lock(&state.offers).offer(registered.number, meeting, thing, at)?;
     let is_allowed = state.may_meet(meeting.site(), meeting.job()).is_ok() && !state.has_ended();
     if is_allowed && say(socket, "HTTP/1.1 200 Offered\r\n\r\n").is_ok() {
@@ -87,6 +93,14 @@ fn offer(
     }
     lock(&state.offers).take_back(registered.number);
     Ok(())
+}
+
+/// Who asks.
+fn host_of(socket: &TcpStream) -> Result<SocketAddr, Refusal> {
+    let mut host = socket.peer_addr().map_err(broken)?;
+    // An address of IPv6 that stands for one of IPv4 is that one.
+    host.set_ip(host.ip().to_canonical());
+    Ok(host)
 }
 
 fn read_head(mut socket: &TcpStream, deadline: Instant) -> io::Result<Vec<u8>> {
@@ -120,3 +134,6 @@ fn say(mut socket: &TcpStream, text: &str) -> Result<(), Refusal> {
 fn broken(error: io::Error) -> Refusal {
     Refusal::new(Refusal::BAD, format!("the request did not come: {error}"))
 }
+
+/// The first port that is not a service of the host.
+const UNPRIVILEGED: u16 = 1024;

@@ -21,12 +21,6 @@ impl Offers {
         thing: &str,
         at: SocketAddr,
     ) -> Result<(), Refusal> {
-        if self.things.len() >= MAX_OFFERS {
-            let sentence = format!(
-                "{MAX_OFFERS} things are offered at this gateway, and that is all it takes; end a job that is not needed"
-            );
-            return Err(Refusal::new(Refusal::TOO_MUCH, sentence));
-        }
         let key = (meeting.clone(), thing.to_owned());
         if self.things.contains_key(&key) {
             let sentence = format!(
@@ -53,6 +47,3 @@ impl Offers {
             .map(|((meeting, thing), (_, at))| (meeting, thing.as_str(), *at))
     }
 }
-
-/// Things offered at a time.
-const MAX_OFFERS: usize = 4096;

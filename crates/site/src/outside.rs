@@ -4,13 +4,15 @@ use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
+use mizzen_identity::SitePeer;
+
 use crate::callers::accept;
-use crate::live::Stranger;
+use crate::live::{Entry, Kind, Registered, Stranger};
 use crate::lock::lock;
 use crate::peering::talk;
 use crate::refusal::Refusal;
 use crate::sealed::{Sealed, wrong};
-use crate::state::{State, after};
+use crate::state::{State, Wanted, after};
 use crate::streams::{join, reach_in};
 use crate::word::{First, Line};
 
@@ -46,10 +48,11 @@ fn admit(state: &Arc<State>, socket: TcpStream, stranger: Stranger) -> io::Resul
             let _ = talk(state, sealed, peer, None);
             Ok(())
         }
-        First::Stream { job, thing } => match reach_in(state, &peer.site, &job, &thing) {
-            Ok(inside) => {
+        First::Stream { job, thing } => match prepare(state, &peer, &job, &thing) {
+            Ok((stream, inside)) => {
                 sealed.say(&Line::Ok, deadline)?;
-                join(state, peer, &job, &inside, &sealed.into_raw()?).map_err(wrong)
+                let outside = sealed.into_raw()?;
+                join(state, &stream, peer, &job, &inside, &outside).map_err(wrong)
             }
             Err(refusal) => {
                 if refusal.code != Refusal::NOT_OFFERED {
@@ -65,10 +68,10 @@ fn admit(state: &Arc<State>, socket: TcpStream, stranger: Stranger) -> io::Resul
             let mut wanted = lock(&state.wanted);
             let is_theirs = wanted
                 .get(&ticket)
-                .is_some_and(|(site, _)| *site == peer.site);
-            let waiting = is_theirs.then(|| wanted.remove(&ticket)).flatten();
+                .is_some_and(|wanted| wanted.site == peer.site);
+            let came = is_theirs.then(|| wanted.remove(&ticket)).flatten();
             drop(wanted);
-            let Some((_, waiting)) = waiting else {
+            let Some(Wanted { waiting, .. }) = came else {
                 let refusal = Refusal::new(Refusal::FORBIDDEN, "nobody waits for this connection");
                 return sealed.say(&Line::No(refusal), deadline);
             };
@@ -78,4 +81,19 @@ fn admit(state: &Arc<State>, socket: TcpStream, stranger: Stranger) -> io::Resul
             Ok(())
         }
     }
+}
+
+/// The end inside, if there is room for a stream.
+fn prepare(
+    state: &State,
+    peer: &SitePeer,
+    job: &str,
+    thing: &str,
+) -> Result<(Registered, TcpStream), Refusal> {
+    state.may_meet(&peer.site, job)?;
+    let mut entry = Entry::new(Kind::Stream, &peer.site);
+    entry.job = Some(job.to_owned());
+    let stream = state.live.add(entry)?;
+    let inside = reach_in(state, &peer.site, job, thing)?;
+    Ok((stream, inside))
 }

@@ -1,10 +1,11 @@
 //! The connections for words: kept up with the gateways that we know where to find, and used by both sides.
 
 use std::io::{self, Read};
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Instant, SystemTime};
@@ -12,12 +13,12 @@ use std::time::{Instant, SystemTime};
 use mizzen_identity::SitePeer;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::live::Entry;
+use crate::live::{Entry, Kind, Registered};
 use crate::lock::lock;
 use crate::pump::STACK;
 use crate::refusal::Refusal;
 use crate::sealed::{Sealed, wrong};
-use crate::state::{State, after};
+use crate::state::{State, Wanted, after};
 use crate::streams::{ask, dial, join, reach_in};
 use crate::word::{First, Line};
 use crate::words::Words;
@@ -30,13 +31,15 @@ pub(crate) fn keep(state: &Arc<State>) {
             if !lock(&state.kept).insert(key.clone()) {
                 continue;
             }
-            let state = Arc::clone(state);
-            let keeper = move || {
-                keep_one(&state, &key.0, &key.1);
-                lock(&state.kept).remove(&key);
+            let keeper = {
+                let (state, key) = (Arc::clone(state), key.clone());
+                move || keep_one(&state, &key.0, &key.1)
             };
-            // Tried again when the file changes: without threads there is nothing else to be done either.
-            let _ = thread::Builder::new().name("peer".into()).spawn(keeper);
+            let spawned = thread::Builder::new().name("peer".into()).spawn(keeper);
+            if spawned.is_err() {
+                // Tried again when the file changes.
+                lock(&state.kept).remove(&key);
+            }
         }
     }
 }
@@ -51,14 +54,23 @@ fn keep_one(state: &Arc<State>, site: &str, address: &str) {
             .is_some_and(|site| site.reach.iter().any(|known| known == address));
         is_listed && !state.has_ended()
     };
-    while is_wanted() {
+    loop {
+        let changes = state.changes();
+        {
+            // Either we see that it is listed again, or `keep` that we are gone.
+            let mut kept = lock(&state.kept);
+            if !is_wanted() {
+                kept.remove(&(site.to_owned(), address.to_owned()));
+                return;
+            }
+        }
         let began = Instant::now();
         let failure = match be_in_touch(state, site, address) {
             Ok(()) => "the connection ended".to_owned(),
             Err(error) => format!("{address}: {error}"),
         };
         if !is_wanted() {
-            return;
+            continue;
         }
         let before = lock(&state.site(site).failure).replace(failure.clone());
         if before.as_ref() != Some(&failure) {
@@ -73,7 +85,10 @@ fn keep_one(state: &Arc<State>, site: &str, address: &str) {
         let nanos = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |time| time.subsec_nanos());
-        state.sleep(pause / 2 + (pause / 2).mul_f64(f64::from(nanos % 1000) / 1000.0));
+        state.sleep(
+            changes,
+            pause / 2 + (pause / 2).mul_f64(f64::from(nanos % 1000) / 1000.0),
+        );
         pause = (pause * 2).min(most);
     }
 }
@@ -96,20 +111,16 @@ pub(crate) fn talk(
     peer: SitePeer,
     dialled: Option<&str>,
 ) -> io::Result<()> {
-    let ends = vec![sealed.socket().try_clone()?];
-    let entry = Entry {
-        peer: Some(peer.clone()),
-        about: None,
-        ends,
-    };
-    let registered = state.live.add(entry).map_err(wrong)?;
+    let registered = state.live.add(Entry::new(Kind::Words, &peer.site));
+    let registered = registered.map_err(wrong)?;
+    registered.attach(Some(peer.clone()), &[sealed.socket()])?;
     if !state.is_still_allowed(&peer, None) {
         return Err(wrong("it is not believed any more"));
     }
     let (bell, rung) = UnixStream::pair()?;
     bell.set_nonblocking(true)?;
     rung.set_nonblocking(true)?;
-    let (lines, queue) = mpsc::channel();
+    let (lines, queue) = mpsc::sync_channel(MAX_QUEUE);
     let words = Words {
         number: registered.number,
         gateway: peer.gateway.clone(),
@@ -129,6 +140,11 @@ pub(crate) fn talk(
         peer.site,
         words.describe()
     ));
+    let listed = Listed {
+        state,
+        site: &peer.site,
+        number: registered.number,
+    };
     let talk = Talk {
         state,
         sealed,
@@ -137,19 +153,36 @@ pub(crate) fn talk(
         queue,
         rung,
         pinged: None,
+        coming: Arc::default(),
     };
     let ended = talk.go_on();
-    if let Some(links) = lock(&state.words).get_mut(&peer.site) {
-        links.retain(|words| words.number != registered.number);
-    }
+    drop(listed);
+    let how = match &ended {
+        Ok(()) => "as it should".to_owned(),
+        Err(error) => error.to_string(),
+    };
     state.tell(&format!(
-        "a connection with site \"{}\" has ended: {}",
-        peer.site,
-        ended
-            .as_ref()
-            .map_or_else(ToString::to_string, |()| "as it should".to_owned())
+        "a connection with site \"{}\" has ended: {how}",
+        peer.site
     ));
     ended
+}
+
+/// While this lives, others find the connection; who waits for something from it is told when it ends.
+struct Listed<'a> {
+    state: &'a State,
+    site: &'a str,
+    number: u64,
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        if let Some(links) = lock(&self.state.words).get_mut(self.site) {
+            links.retain(|words| words.number != self.number);
+        }
+        // Those who waited see that nobody is left who could answer.
+        lock(&self.state.wanted).retain(|_, wanted| wanted.over != self.number);
+    }
 }
 
 /// One conversation.
@@ -162,6 +195,8 @@ struct Talk<'a> {
     rung: UnixStream,
     /// What we asked last, and when.
     pinged: Option<(u64, Instant)>,
+    /// Connections that the other gateway wants from us and that are being made.
+    coming: Arc<AtomicUsize>,
 }
 
 impl Talk<'_> {
@@ -169,7 +204,10 @@ impl Talk<'_> {
         let ping = self.state.pace.ping;
         let (mut heard, mut next) = (Instant::now(), Instant::now());
         loop {
-            while let Some(line) = self.sealed.hear_now()? {
+            for _ in 0..LINES {
+                let Some(line) = self.sealed.hear_now()? else {
+                    break;
+                };
                 heard = Instant::now();
                 self.handle(&line)?;
             }
@@ -226,9 +264,9 @@ impl Talk<'_> {
             }
             Some(Line::Not { ticket, why }) if self.words.dialled.is_none() => {
                 let mut wanted = lock(&self.state.wanted);
-                let is_theirs = |(site, _): &(String, _)| *site == self.peer.site;
+                let is_theirs = |wanted: &Wanted| wanted.over == self.words.number;
                 if wanted.get(&ticket).is_some_and(is_theirs) {
-                    if let Some((_, waiting)) = wanted.remove(&ticket) {
+                    if let Some(Wanted { waiting, .. }) = wanted.remove(&ticket) {
                         let _ = waiting.send(Err(why));
                     }
                 }
@@ -241,37 +279,49 @@ impl Talk<'_> {
     /// Dials the other site, which cannot dial us, and joins that with what it wants.
     fn come(&self, ticket: u64, job: String, thing: String) {
         let (state, words) = (Arc::clone(self.state), self.words.clone());
+        let refuse = |words: &Words, why: &str| {
+            let why = Refusal::new(Refusal::TOO_MUCH, why);
+            words.say(Line::Not { ticket, why });
+        };
+        let coming = Coming::new(&self.coming);
+        if self.coming.load(Ordering::Relaxed) > MAX_COMING {
+            return refuse(&words, "too much is wanted at a time; try again");
+        }
         let site = self.peer.site.clone();
         let come = move || {
-            let coming = state.coming.fetch_add(1, Ordering::Relaxed);
-            let come = match coming < MAX_COMING {
-                true => be_there(&state, &words, &site, ticket, &job, &thing),
-                false => Err(Refusal::new(
-                    Refusal::TOO_MUCH,
-                    format!(
-                        "site \"{}\" has too much to do; try again",
-                        state.file().name
-                    ),
-                )),
-            };
-            state.coming.fetch_sub(1, Ordering::Relaxed);
-            match come {
-                Ok((inside, outside, peer)) => drop(join(&state, peer, &job, &inside, &outside)),
-                Err(why) => words.say(Line::Not { ticket, why }),
+            let there = be_there(&state, &words, &site, ticket, &job, &thing);
+            drop(coming);
+            match there {
+                Ok((stream, inside, outside, peer)) => {
+                    let _ = join(&state, &stream, peer, &job, &inside, &outside);
+                }
+                Err(why) => drop(words.say(Line::Not { ticket, why })),
             }
         };
-        if let Err(error) = thread::Builder::new()
-            .name("come".into())
-            .stack_size(4 * STACK)
-            .spawn(come)
-        {
-            let why = Refusal::new(Refusal::TOO_MUCH, error.to_string());
-            self.words.say(Line::Not { ticket, why });
+        let thread = thread::Builder::new().name("come".into());
+        if thread.stack_size(4 * STACK).spawn(come).is_err() {
+            refuse(&self.words, "the gateway has no threads left");
         }
     }
 }
 
-type Ends = (std::net::TcpStream, std::net::TcpStream, SitePeer);
+/// One more is being made while this lives.
+struct Coming(Arc<AtomicUsize>);
+
+impl Coming {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+type Ends = (Registered, TcpStream, TcpStream, SitePeer);
 
 fn be_there(
     state: &Arc<State>,
@@ -281,17 +331,28 @@ fn be_there(
     job: &str,
     thing: &str,
 ) -> Result<Ends, Refusal> {
+    state.may_meet(site, job)?;
+    let mut entry = Entry::new(Kind::Stream, site);
+    entry.job = Some(job.to_owned());
+    let stream = state.live.add(entry)?;
     let inside = reach_in(state, site, job, thing)?;
     let address = words.dialled.as_deref().unwrap_or_default();
-    let (outside, peer) = ask(
-        state,
-        site,
-        address,
-        &First::Come { ticket },
-        after(state.pace.wish),
-    )?;
-    Ok((inside, outside, peer))
+    let first = First::Come { ticket };
+    let come = ask(state, site, address, &first, after(state.pace.wish));
+    let (outside, peer) = come.map_err(|refusal| match refusal.code {
+        // How we get out is nobody's business: it is told to who runs this gateway.
+        Refusal::UNREACHABLE => {
+            state.tell(&refusal.sentence);
+            Refusal::new(Refusal::UNREACHABLE, "the other gateway could not dial")
+        }
+        _ => refusal,
+    })?;
+    Ok((stream, inside, outside, peer))
 }
 
-/// Connections that are made for others at a time.
+/// Connections that are made for one gateway at a time.
 const MAX_COMING: usize = 64;
+/// Lines that are listened to before something is said.
+const LINES: usize = 32;
+/// Lines that wait to be said.
+const MAX_QUEUE: usize = 256;

@@ -24,7 +24,10 @@ impl Refusal {
     pub const TOO_MUCH: u16 = 503;
 
     pub(crate) fn new(code: u16, sentence: impl Into<String>) -> Self {
-        let sentence = sentence.into();
+        let mut sentence = sentence.into();
+        while sentence.len() > MAX_SENTENCE {
+            sentence.pop();
+        }
         Self { code, sentence }
     }
 
@@ -48,5 +51,5 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The longest sentence that is passed on.
+/// The longest sentence that is passed on, in bytes: it fits a line of words.
 pub(crate) const MAX_SENTENCE: usize = 360;

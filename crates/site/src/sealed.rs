@@ -8,8 +8,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use mizzen_identity::{SiteCredentials, SitePeer, server_name};
+use mizzen_tcp::Far;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{CertificateError, ClientConnection, Connection, OtherError, ServerConnection};
+use socket2::SockRef;
 
 /// A connection whose other end has proved who it is.
 pub(crate) struct Sealed {
@@ -48,6 +50,7 @@ impl Sealed {
     ) -> io::Result<(Self, SitePeer)> {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
+        Far::default().set_up(&SockRef::from(&socket))?;
         let records = Records::new(socket);
         let heard = Vec::new();
         let mut sealed = Self {
@@ -59,6 +62,9 @@ impl Sealed {
             sealed.flush(deadline)?;
             if sealed.tls.is_handshaking() && !sealed.read()? {
                 wait(sealed.socket(), PollFlags::IN, deadline)?;
+            }
+            if Instant::now() >= deadline {
+                return Err(ErrorKind::TimedOut.into());
             }
         }
         sealed.flush(deadline)?;
@@ -84,13 +90,17 @@ impl Sealed {
             if let Some(line) = self.hear_now()? {
                 return Ok(line);
             }
+            // However much comes: what is no line is nothing.
+            if Instant::now() >= deadline {
+                return Err(ErrorKind::TimedOut.into());
+            }
             wait(self.socket(), PollFlags::IN, deadline)?;
         }
     }
 
     /// Hears a line, if there is one.
     pub(crate) fn hear_now(&mut self) -> io::Result<Option<String>> {
-        loop {
+        for _ in 0..RECORDS {
             if let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
                 let rest = self.heard.split_off(end + 1);
                 let mut line = std::mem::replace(&mut self.heard, rest);
@@ -104,6 +114,7 @@ impl Sealed {
                 return Ok(None);
             }
         }
+        Ok(None)
     }
 
     /// The connection, for bytes that follow the last line.
@@ -240,5 +251,7 @@ pub(crate) fn wrong(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) 
 
 /// The longest line, with its end.
 pub(crate) const MAX_LINE: usize = 512;
+/// Pieces of records looked at before something else is: a record may have nothing in it.
+const RECORDS: usize = 64;
 /// Bytes before each record.
 const HEAD: usize = 5;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -62,10 +62,8 @@ pub(crate) struct State {
     /// Connections for words, by site.
     pub(crate) words: Mutex<BTreeMap<String, Vec<Words>>>,
     /// Connections that we want, whom from, and who waits for them.
-    pub(crate) wanted: Mutex<HashMap<u64, (String, Sender<Come>)>>,
+    pub(crate) wanted: Mutex<HashMap<u64, Wanted>>,
     next_ticket: AtomicU64,
-    /// Connections that others want from us and that are being made.
-    pub(crate) coming: AtomicUsize,
     /// Gateways that we keep in touch with: site and address.
     pub(crate) kept: Mutex<BTreeSet<(String, String)>>,
     /// What is known of each site.
@@ -75,6 +73,16 @@ pub(crate) struct State {
     has_ended: AtomicBool,
     /// Rung when it ends, or its file changes.
     bell: (Mutex<u64>, Condvar),
+}
+
+/// A connection that we want.
+pub(crate) struct Wanted {
+    /// Whom from.
+    pub(crate) site: String,
+    /// The connection for words over which it was asked for.
+    pub(crate) over: u64,
+    /// Who waits for it.
+    pub(crate) waiting: Sender<Come>,
 }
 
 /// What is known of another site.
@@ -99,12 +107,11 @@ impl State {
             news,
             file: RwLock::new(Arc::new(file)),
             offers: Mutex::default(),
-            live: Arc::default(),
+            live: Live::new(),
             strangers: [Strangers::new(MAX_STRANGERS), Strangers::new(MAX_STRANGERS)],
             words: Mutex::default(),
             wanted: Mutex::default(),
             next_ticket: AtomicU64::new(1),
-            coming: AtomicUsize::new(0),
             kept: Mutex::default(),
             sites: Mutex::default(),
             doors,
@@ -147,12 +154,10 @@ impl State {
     pub(crate) fn review(&self) -> usize {
         let sites = self.credentials.sites();
         self.live.end_where(|entry| {
-            let is_unwelcome = entry
-                .peer
-                .as_ref()
-                .is_some_and(|peer| sites.welcome(peer).is_err());
-            let about = entry.about.as_ref();
-            is_unwelcome || about.is_some_and(|(site, job)| self.may_meet(site, job).is_err())
+            let peer = entry.peer.as_ref();
+            let is_unwelcome = peer.is_some_and(|peer| sites.welcome(peer).is_err());
+            let job = entry.job.as_ref();
+            is_unwelcome || job.is_some_and(|job| self.may_meet(&entry.site, job).is_err())
         })
     }
 
@@ -192,10 +197,14 @@ impl State {
         self.bell.1.notify_all();
     }
 
-    /// Sleeps for a while, or until something changes.
-    pub(crate) fn sleep(&self, time: Duration) {
+    /// How often something has changed: for [`sleep`](Self::sleep).
+    pub(crate) fn changes(&self) -> u64 {
+        *lock(&self.bell.0)
+    }
+
+    /// Sleeps for a while, or until something changes, or has since `before`.
+    pub(crate) fn sleep(&self, before: u64, time: Duration) {
         let rung = lock(&self.bell.0);
-        let before = *rung;
         let changed = |rung: &mut u64| *rung == before && !self.has_ended();
         drop(self.bell.1.wait_timeout_while(rung, time, changed));
     }
@@ -268,4 +277,4 @@ pub(crate) fn after(time: Duration) -> Instant {
 }
 
 /// Strangers at one door at a time.
-pub(crate) const MAX_STRANGERS: usize = 64;
+pub(crate) const MAX_STRANGERS: usize = 128;

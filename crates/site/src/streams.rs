@@ -2,40 +2,38 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use mizzen_identity::SitePeer;
 use mizzen_tcp::{Answer, Through};
 
-use crate::live::Entry;
+use crate::live::Registered;
 use crate::lock::lock;
 use crate::meeting::Meeting;
 use crate::pump::{self, Passed};
 use crate::refusal::Refusal;
 use crate::sealed::{Sealed, wrong};
-use crate::state::{Come, State, after};
+use crate::state::{Come, State, Wanted, after};
 use crate::word::{First, Line};
+use crate::words::Words;
 
 /// Connects with something that is offered at another site: we dial, if we know where to, or have the other site dial.
 pub(crate) fn reach_out(state: &State, meeting: &Meeting, thing: &str) -> Come {
-    state.may_meet(meeting.site(), meeting.job())?;
     let deadline = after(state.pace.wish);
     let file = state.file();
-    let mut why = None;
-    for address in file
+    let addresses: Vec<&String> = file
         .site(meeting.site())
         .into_iter()
         .flat_map(|site| &site.reach)
-    {
+        .collect();
+    let mut why = None;
+    for (tried, address) in addresses.iter().enumerate() {
         let (job, thing) = (meeting.job().to_owned(), thing.to_owned());
-        match ask(
-            state,
-            meeting.site(),
-            address,
-            &First::Stream { job, thing },
-            deadline,
-        ) {
+        let first = First::Stream { job, thing };
+        // One that does not answer leaves time for the others.
+        let share = share(deadline, addresses.len() - tried);
+        match ask(state, meeting.site(), address, &first, share) {
             Ok(come) => return Ok(come),
             Err(refusal) => why = Some(worse(why, refusal)),
         }
@@ -49,6 +47,12 @@ pub(crate) fn reach_out(state: &State, meeting: &Meeting, thing: &str) -> Come {
             Refusal::new(Refusal::UNREACHABLE, sentence)
         })),
     }
+}
+
+/// Until when the first of so many may take.
+fn share(deadline: Instant, candidates: usize) -> Instant {
+    let left = deadline.saturating_duration_since(Instant::now());
+    Instant::now() + left / u32::try_from(candidates.max(1)).unwrap_or(1)
 }
 
 /// What is told if two gateways of a site refuse: that it is not there, only if it is not forbidden.
@@ -92,17 +96,12 @@ pub(crate) fn dial(
     deadline: Instant,
 ) -> io::Result<(Sealed, SitePeer)> {
     let file = state.file();
-    let left = || {
-        deadline
-            .saturating_duration_since(Instant::now())
-            .max(SHORT)
-    };
     let socket = match &file.proxy {
-        None => connect(address, left())?,
+        None => connect(address, deadline)?,
         Some(proxy) => {
-            let socket = connect(proxy, left())?;
+            let socket = connect(proxy, deadline)?;
             let there = socket.peer_addr()?;
-            through(&socket, &Through::new(there), address, left())
+            through(&socket, &Through::new(there), address, left(deadline))
                 .map_err(|error| wrong(format!("the proxy at {proxy} does not help: {error}")))?;
             socket
         }
@@ -114,11 +113,17 @@ pub(crate) fn dial(
     Ok((sealed, peer))
 }
 
+fn left(deadline: Instant) -> Duration {
+    deadline
+        .saturating_duration_since(Instant::now())
+        .max(SHORT)
+}
+
 /// Connects to a host and a port: to the first of its addresses that answers.
-fn connect(address: &str, patience: Duration) -> io::Result<TcpStream> {
+fn connect(address: &str, deadline: Instant) -> io::Result<TcpStream> {
     let mut failure = wrong("it has no address");
     for address in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, patience) {
+        match TcpStream::connect_timeout(&address, left(deadline)) {
             Ok(socket) => return Ok(socket),
             Err(error) => failure = error,
         }
@@ -148,10 +153,9 @@ pub(crate) fn request(socket: &TcpStream, head: &str, patience: Duration) -> Res
     stream.write_all(head.as_bytes()).map_err(failed)?;
     let (mut head, mut byte) = (Vec::new(), [0]);
     loop {
-        let left = deadline
-            .saturating_duration_since(Instant::now())
-            .max(SHORT);
-        socket.set_read_timeout(Some(left)).map_err(failed)?;
+        socket
+            .set_read_timeout(Some(left(deadline)))
+            .map_err(failed)?;
         // One at a time: what follows the head is not ours.
         stream.read_exact(&mut byte).map_err(failed)?;
         head.push(byte[0]);
@@ -174,27 +178,46 @@ pub(crate) fn request(socket: &TcpStream, head: &str, patience: Duration) -> Res
 fn have_dialled(state: &State, meeting: &Meeting, thing: &str, deadline: Instant) -> Option<Come> {
     let mut answer = None;
     let links = lock(&state.words).get(meeting.site()).cloned();
-    for words in links.into_iter().flatten().filter(|words| words.may_want()) {
+    let links: Vec<Words> = links
+        .into_iter()
+        .flatten()
+        .filter(Words::may_want)
+        .collect();
+    for (tried, words) in links.iter().enumerate() {
         let ticket = state.ticket();
-        let (sender, receiver) = mpsc::channel();
-        lock(&state.wanted).insert(ticket, (meeting.site().to_owned(), sender));
+        let (waiting, come) = mpsc::channel();
+        let wanted = Wanted {
+            site: meeting.site().to_owned(),
+            over: words.number,
+            waiting,
+        };
+        lock(&state.wanted).insert(ticket, wanted);
         let (job, thing) = (meeting.job().to_owned(), thing.to_owned());
-        words.say(Line::Want { ticket, job, thing });
-        let come = receiver.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        let is_asked = words.say(Line::Want { ticket, job, thing });
+        let share = share(deadline, links.len() - tried);
+        let come = match is_asked {
+            true => come.recv_timeout(share.saturating_duration_since(Instant::now())),
+            false => Err(RecvTimeoutError::Disconnected),
+        };
         lock(&state.wanted).remove(&ticket);
         match come {
             Ok(Ok(come)) => return Some(Ok(come)),
-            Ok(Err(refusal)) => answer = Some(Err(refusal)),
+            Ok(Err(refusal)) => answer = Some(Err(worse(answer_of(answer), refusal))),
             Err(_) => {
                 let sentence = format!(
                     "site \"{}\" did not dial us in time; `mizzen site status` there may say why",
                     meeting.site()
                 );
-                answer = Some(Err(Refusal::new(Refusal::UNREACHABLE, sentence)));
+                let refusal = Refusal::new(Refusal::UNREACHABLE, sentence);
+                answer = Some(Err(worse(answer_of(answer), refusal)));
             }
         }
     }
     answer
+}
+
+fn answer_of(answer: Option<Come>) -> Option<Refusal> {
+    answer.and_then(Result::err)
 }
 
 /// Connects with something that is offered here, for another site.
@@ -214,26 +237,16 @@ pub(crate) fn reach_in(
     })
 }
 
-/// Passes bytes between two ends until they end, or are not allowed to go on.
+/// Passes bytes between two ends until they end, or are not allowed to go on. `stream` is what they are counted as.
 pub(crate) fn join(
     state: &State,
+    stream: &Registered,
     peer: SitePeer,
     job: &str,
     inside: &TcpStream,
     outside: &TcpStream,
-) -> Result<(), Refusal> {
-    let broken = |error: io::Error| Refusal::new(Refusal::UNREACHABLE, error.to_string());
-    let ends = vec![
-        inside.try_clone().map_err(broken)?,
-        outside.try_clone().map_err(broken)?,
-    ];
-    let about = Some((peer.site.clone(), job.to_owned()));
-    let entry = Entry {
-        peer: Some(peer.clone()),
-        about,
-        ends,
-    };
-    let _registered = state.live.add(entry)?;
+) -> io::Result<()> {
+    stream.attach(Some(peer.clone()), &[inside, outside])?;
     if state.is_still_allowed(&peer, Some(job)) {
         let site = state.site(&peer.site);
         let passed: &Passed = &site.passed;
@@ -242,13 +255,10 @@ pub(crate) fn join(
     Ok(())
 }
 
-/// Whether this is one of our own doors: who got in there from outside could go on to another site.
+/// Whether this may be a door of a gateway, ours or another of the site: who got in there from outside could go on to another site. Those
+/// of one site usually have the same ports.
 pub(crate) fn is_own_door(state: &State, at: SocketAddr) -> bool {
-    let is_here = |door: &SocketAddr| {
-        door.port() == at.port()
-            && (door.ip() == at.ip() || door.ip().is_unspecified() || at.ip().is_loopback())
-    };
-    state.doors.iter().any(is_here)
+    state.doors.iter().any(|door| door.port() == at.port())
 }
 
 /// A system call that takes a time takes none that is zero.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -18,15 +18,16 @@ pub(crate) struct Words {
     pub(crate) dialled: Option<String>,
     pub(crate) since: Instant,
     pub(crate) round_trip: Arc<Mutex<Option<Duration>>>,
-    pub(crate) lines: Sender<Line>,
+    pub(crate) lines: SyncSender<Line>,
     pub(crate) bell: Arc<UnixStream>,
 }
 
 impl Words {
-    pub(crate) fn say(&self, line: Line) {
-        // If nobody takes it, the connection has ended, and who waits for an answer gets none.
-        let _ = self.lines.send(line);
+    /// Says something. Whether it can be heard: not if the connection has ended, or more waits there than a gateway has to say.
+    pub(crate) fn say(&self, line: Line) -> bool {
+        let is_taken = self.lines.try_send(line).is_ok();
         let _ = (&*self.bell).write(&[1]);
+        is_taken
     }
 
     /// Whether the other end knows where to dial us.

@@ -13,7 +13,7 @@ fn what_is_offered_at_one_site_is_reached_from_the_other() {
     let (_a, _b, of_a, of_b) = two_sites();
     let echo = Echo::new();
     let _offer = door(&of_b)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let mut socket = door(&of_a).connect(&meeting("render@b"), "lead").unwrap();
     assert!(echoes(&mut socket, b"hello"));
@@ -45,10 +45,10 @@ fn a_site_that_dials_only_is_reached_too() {
     a.has_told("site \"b\" is connected");
     let echo = Echo::new();
     let _at_b = door(&of_b)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let _at_a = door(&of_a)
-        .offer(&meeting("render@b"), "127.0.0.1:7", echo.port)
+        .offer(&meeting("render@b"), "127.0.0.1:7", echo.at())
         .unwrap();
     let mut streams = vec![];
     for round in 0..20u8 {
@@ -81,10 +81,10 @@ fn a_proxy_is_gone_through() {
     a.has_told("site \"b\" is connected");
     let echo = Echo::new();
     let _at_a = door(&of_a)
-        .offer(&meeting("render@b"), "lead", echo.port)
+        .offer(&meeting("render@b"), "lead", echo.at())
         .unwrap();
     let _at_b = door(&of_b)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     for (gateway, name) in [(&of_a, "render@b"), (&of_b, "render@a")] {
         let mut socket = door(gateway).connect(&meeting(name), "lead").unwrap();
@@ -162,7 +162,7 @@ fn all_gateways_of_a_site_are_asked() {
     let of_a = a.open();
     let echo = Echo::new();
     let _offer = door(&second)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let mut socket = door(&of_a).connect(&meeting("render@b"), "lead").unwrap();
     assert!(echoes(&mut socket, b"hello"));
@@ -177,7 +177,7 @@ fn a_site_replaces_its_key_while_it_is_met() {
     let (mut a, mut b, of_a, of_b) = two_sites();
     let echo = Echo::new();
     let _offer = door(&of_b)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let by_old = door(&of_a).connect(&meeting("render@b"), "lead").unwrap();
     let old = b.key.pin().to_string();
@@ -187,7 +187,7 @@ fn a_site_replaces_its_key_while_it_is_met() {
     a.others[0].reach = vec![renewed.outside().unwrap()];
     assert_eq!(of_a.replace(a.file()).unwrap(), 0, "nothing ends");
     let _offer = door(&renewed)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let mut by_new = door(&of_a).connect(&meeting("render@b"), "lead").unwrap();
     assert!(echoes(&mut by_new, b"new"));

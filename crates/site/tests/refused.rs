@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::hostile::{self, ask, believing, hear};
-use common::{Between, Echo, Site, door, echoes, ends, meeting, pace, refusal, two_sites, until};
+use common::{
+    Between, Echo, Site, door, echoes, ends, local, meeting, pace, refusal, two_sites, until,
+};
 use mizzen_identity::SiteKey;
 use mizzen_site::{DoorError, Gateway};
 
@@ -16,7 +18,7 @@ use mizzen_site::{DoorError, Gateway};
 fn met(of_a: &Gateway, of_b: &Gateway) -> (TcpStream, mizzen_site::Offered) {
     let echo = Echo::new();
     let offered = door(of_b)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let mut socket = door(of_a).connect(&meeting("render@b"), "lead").unwrap();
     assert!(echoes(&mut socket, b"hello"));
@@ -78,7 +80,7 @@ fn what_is_no_longer_exported_ends_and_the_rest_goes_on() {
     let (mut render, mut offered) = met(&of_a, &of_b);
     let echo = Echo::new();
     let _tiles = door(&of_b)
-        .offer(&meeting("tiles@a"), "lead", echo.port)
+        .offer(&meeting("tiles@a"), "lead", echo.at())
         .unwrap();
     let mut tiles = door(&of_a).connect(&meeting("tiles@b"), "lead").unwrap();
     b.others[0].exports = vec!["tiles".into()];
@@ -103,7 +105,7 @@ fn what_is_not_exported_is_not_met() {
     let (mut a, mut b, of_a, of_b) = two_sites();
     let echo = Echo::new();
     let _offered = door(&of_b)
-        .offer(&meeting("payroll@a"), "lead", echo.port)
+        .offer(&meeting("payroll@a"), "lead", echo.at())
         .unwrap();
     a.others[0].exports = vec!["render".into()];
     of_a.replace(a.file()).unwrap();
@@ -113,7 +115,7 @@ fn what_is_not_exported_is_not_met() {
         "{sentence}"
     );
     assert_eq!(
-        refusal(door(&of_a).offer(&meeting("payroll@b"), "lead", 7)).0,
+        refusal(door(&of_a).offer(&meeting("payroll@b"), "lead", local(7777))).0,
         403
     );
     assert_eq!(
@@ -145,7 +147,7 @@ fn what_was_offered_to_one_site_is_not_offered_to_another() {
     of_b.replace(b.file()).unwrap();
     let echo = Echo::new();
     let _offered = door(&of_b)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let at = of_b.outside().unwrap();
     let mut line = hostile::dial(&believing(&c, &[&b]), at);
@@ -203,7 +205,7 @@ fn what_is_changed_on_the_way_is_noticed() {
     let of_b = b.open();
     let echo = Echo::new();
     let _offered = door(&of_b)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let between = Between::new(of_b.outside().unwrap(), None);
     let mut line = hostile::dial(&believing(&a, &[&b]), between.at);
@@ -332,7 +334,7 @@ fn who_does_not_speak_as_a_gateway_does_is_cut_off() {
     // Bytes before they were asked for.
     let echo = Echo::new();
     let _offered = door(&of_b)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let mut line = hostile::dial(&credentials, at);
     let _ = ask(&mut line, b"stream render lead\nstream render lead\n");
@@ -366,10 +368,11 @@ fn other_protocols_get_nothing_at_either_door() {
 #[test]
 fn a_door_of_the_gateway_is_not_offered_to_others() {
     let (_a, _b, _of_a, of_b) = two_sites();
-    for port in [of_b.inside().port(), of_b.outside().unwrap().port()] {
-        let (code, sentence) = refusal(door(&of_b).offer(&meeting("render@a"), "lead", port));
+    for port in [of_b.inside().port(), of_b.outside().unwrap().port(), 22] {
+        let (code, sentence) =
+            refusal(door(&of_b).offer(&meeting("render@a"), "lead", local(port)));
         assert!(
-            code == 403 && sentence.contains("a door of the gateway itself"),
+            code == 403 && sentence.contains("is not for jobs"),
             "{sentence}"
         );
     }
@@ -379,7 +382,7 @@ fn a_door_of_the_gateway_is_not_offered_to_others() {
 fn an_offer_is_not_taken_over() {
     let (_a, _b, of_a, of_b) = two_sites();
     let (_socket, offered) = met(&of_a, &of_b);
-    let (code, sentence) = refusal(door(&of_b).offer(&meeting("render@a"), "lead", 7));
+    let (code, sentence) = refusal(door(&of_b).offer(&meeting("render@a"), "lead", local(7777)));
     assert!(
         code == 403 && sentence.contains("is offered by somebody else"),
         "{sentence}"
@@ -387,7 +390,8 @@ fn an_offer_is_not_taken_over() {
     drop(offered);
     until("it is free", || {
         let door = door(&of_b);
-        door.offer(&meeting("render@a"), "lead", 7).is_ok()
+        door.offer(&meeting("render@a"), "lead", local(7777))
+            .is_ok()
     });
 }
 
@@ -397,7 +401,7 @@ fn a_flood_of_strangers_keeps_nobody_out() {
     let (a, b, of_a, of_b) = two_sites();
     let echo = Echo::new();
     let _offered = door(&of_b)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let (outside, inside) = (of_b.outside().unwrap(), of_b.inside());
     let silent: Vec<_> = (0..400)
@@ -439,10 +443,10 @@ fn a_flood_of_streams_of_one_site_ends_at_its_share() {
     let of_c = c.open();
     let echo = Echo::new();
     let _to_a = door(&of_b)
-        .offer(&meeting("render@a"), "lead", echo.port)
+        .offer(&meeting("render@a"), "lead", echo.at())
         .unwrap();
     let _to_c = door(&of_b)
-        .offer(&meeting("render@c"), "lead", echo.port)
+        .offer(&meeting("render@c"), "lead", echo.at())
         .unwrap();
     let credentials = believing(&a, &[&b]);
     let mut lines = vec![];

@@ -157,6 +157,10 @@ pub(crate) struct Echo {
 }
 
 impl Echo {
+    pub(crate) fn at(&self) -> SocketAddr {
+        local(self.port)
+    }
+
     pub(crate) fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -176,6 +180,10 @@ impl Echo {
         });
         Self { port }
     }
+}
+
+pub(crate) fn local(port: u16) -> SocketAddr {
+    ([127, 0, 0, 1], port).into()
 }
 
 pub(crate) fn meeting(text: &str) -> Meeting {
