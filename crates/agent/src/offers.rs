@@ -18,14 +18,14 @@ pub(crate) fn offer(door: &boot::Door, locator: &impl std::fmt::Display) -> anyh
         let address: SocketAddr = thing.parse().context("it listens at what is no address")?;
         let (door, meeting, thing) = (Door::new(at), meeting.clone(), thing.to_owned());
         // The first time, who runs this should hear why not.
-        let mut offered = Some(door.offer(&meeting, &thing, address.port())?);
+        let mut offered = Some(door.offer(&meeting, &thing, address)?);
         let keep = move || {
             loop {
                 if let Some(mut offered) = offered.take() {
                     offered.wait_for_end();
                 }
                 thread::sleep(AGAIN);
-                offered = door.offer(&meeting, &thing, address.port()).ok();
+                offered = door.offer(&meeting, &thing, address).ok();
             }
         };
         let keeper = thread::Builder::new().name("offer".into()).spawn(keep);

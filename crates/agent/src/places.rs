@@ -13,7 +13,7 @@ use mizzen_tcp::{Interface, interfaces};
 pub(crate) fn listen(start: &Start) -> anyhow::Result<(TcpListener, String)> {
     let here = interfaces().context("the interfaces of this host cannot be seen")?;
     let mut named: Vec<(&str, Vec<IpAddr>)> = Vec::new();
-    for network in &start.networks {
+    for network in reachable(&start.networks) {
         named.push((&network.name, addresses(network, start, &here)?));
     }
     let mut all: Vec<IpAddr> = named.iter().flat_map(|(_, all)| all.clone()).collect();
@@ -50,6 +50,11 @@ pub(crate) fn listen(start: &Start) -> anyhow::Result<(TcpListener, String)> {
     Ok((listener, locator))
 }
 
+/// The networks on which agents reach each other. Those who are at another site they do not: the launchers pass that on.
+fn reachable(networks: &[Network]) -> impl Iterator<Item = &Network> {
+    networks.iter().filter(|network| network.door.is_none())
+}
+
 /// The addresses in a locator on our networks, best first: the order of our networks, then those in a subnet of ours.
 pub(crate) fn addresses_in(locator: &str, networks: &[Network]) -> Vec<SocketAddr> {
     let ours = interfaces().unwrap_or_default();
@@ -58,7 +63,7 @@ pub(crate) fn addresses_in(locator: &str, networks: &[Network]) -> Vec<SocketAdd
         outer.any(|one| one.reaches(address.ip()))
     };
     let mut found = Vec::new();
-    for network in networks {
+    for network in reachable(networks) {
         let parts = locator.split(';').filter_map(|part| part.split_once('='));
         let texts = parts.filter(|(name, _)| *name == network.name);
         let texts = texts.flat_map(|(_, texts)| texts.split(','));
@@ -139,5 +144,11 @@ mod tests {
         let texts: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
         assert_eq!(texts, ["192.0.2.2:2", "[2001:db8::1]:2"]);
         assert_eq!(addresses_in("nonsense", &[named("fast")]), []);
+        let mut through = named("fast");
+        through.door = Some(mizzen_proto::boot::Door {
+            at: "127.0.0.1:4434".into(),
+            meeting: "render@b".into(),
+        });
+        assert_eq!(addresses_in(locator, &[through]), [], "at another site");
     }
 }

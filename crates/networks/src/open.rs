@@ -153,4 +153,4 @@ fn id_of(who: &mizzen_identity::Identity) -> PeerId {
 }
 
 /// How long it may take to dial somebody at another site: that one may have to dial back.
-const DOOR_PATIENCE: Duration = Duration::from_secs(10);
+const DOOR_PATIENCE: Duration = Duration::from_secs(15);

@@ -254,6 +254,7 @@ fn driver(credentials: &Credentials, name: &str) -> Box<dyn Driver> {
         trusted: true,
         streams: 0,
         pace: 0,
+        door: None,
     };
     let credentials = credentials.for_gateways().expect("settings");
     let opened = open(&credentials, &network, Some(Ipv4Addr::LOCALHOST.into()));
