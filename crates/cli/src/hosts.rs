@@ -8,22 +8,33 @@ use mizzen_proto::boot::MAX_HOST;
 /// A host to run on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Host {
-    /// How the user and the remote shell call it.
+    /// How it is called in the job.
     pub(crate) name: String,
+    /// How the user and the remote shell call it.
+    pub(crate) reached_as: String,
     /// Where its processes listen; empty: they choose.
     pub(crate) bind: String,
 }
 
 impl Host {
+    /// One that is called as it is reached.
+    pub(crate) fn new(name: &str, bind: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            reached_as: name.to_owned(),
+            bind: bind.to_owned(),
+        }
+    }
+
     /// Whether it is this machine, to be reached without a remote shell. One that was asked for is used: it may lead
     /// elsewhere, into a container for instance.
     pub(crate) fn is_here(&self, remote_shell: &str) -> bool {
         let is_loopback = |address: IpAddr| address.is_loopback();
         let this = rustix::system::uname();
         remote_shell == DEFAULT_REMOTE_SHELL
-            && (self.name.eq_ignore_ascii_case("localhost")
-                || self.name.parse().is_ok_and(is_loopback)
-                || this.nodename().to_string_lossy() == self.name)
+            && (self.reached_as.eq_ignore_ascii_case("localhost")
+                || self.reached_as.parse().is_ok_and(is_loopback)
+                || this.nodename().to_string_lossy() == self.reached_as)
     }
 }
 
@@ -32,10 +43,7 @@ pub(crate) fn this_host() -> Host {
         .nodename()
         .to_string_lossy()
         .into_owned();
-    Host {
-        name,
-        bind: String::new(),
-    }
+    Host::new(&name, "")
 }
 
 /// Checks that there is a command to run others with.
@@ -63,10 +71,7 @@ pub(crate) fn parse_hosts(texts: &[String]) -> anyhow::Result<Vec<Host>> {
             hosts.iter().all(|host| host.name != name),
             "host {name} is named twice; name it once: processes are dealt evenly"
         );
-        hosts.push(Host {
-            name: name.to_owned(),
-            bind: bind.to_owned(),
-        });
+        hosts.push(Host::new(name, bind));
     }
     Ok(hosts)
 }

@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `options.rs` | what the user may ask for |
 //! | `folder.rs` | the files of a site: who may read them, how they are written |
-//! | `init.rs`, `show.rs`, `change.rs`, `status.rs` | the commands |
+//! | `init.rs`, `show.rs`, `change.rs`, `status.rs`, `secret.rs` | the commands |
 //! | `gateway.rs` | `mizzen gateway` |
 
 mod change;
@@ -14,6 +14,7 @@ mod folder;
 mod gateway;
 mod init;
 mod options;
+mod secret;
 mod show;
 mod status;
 
@@ -34,6 +35,7 @@ pub(crate) fn site(options: &Site) -> anyhow::Result<ExitCode> {
         Action::Show(at) => show::show(&at.folder())?,
         Action::Add(add) => change::add(add)?,
         Action::Revoke(revoke) => change::revoke(revoke)?,
+        Action::Secret(secret) => secret::secret(&secret.path)?,
         Action::Status(status) => status::status(&status.folder())?,
     }
     Ok(ExitCode::SUCCESS)

@@ -59,7 +59,13 @@ fn start(
     let link = |host: &hosts::Host| {
         let link = match host.is_here(&options.remote_shell) {
             true => Link::here(host.name.clone(), ROLE),
-            false => Link::remote(host.name.clone(), &options.remote_shell, &path, ROLE),
+            false => Link::remote(
+                host.name.clone(),
+                &host.reached_as,
+                &options.remote_shell,
+                &path,
+                ROLE,
+            ),
         };
         link.map_err(|error| format!("{error:#}"))
     };

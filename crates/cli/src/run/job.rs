@@ -20,7 +20,6 @@ use mizzen_proto::boot::{Death, OnDeath, SignalOrigin, ToAgent, Unreachable};
 use mizzen_proto::membership::{Ending, Entry, HostEnd, News, Pace};
 use mizzen_proto::time::Time;
 
-use crate::hosts::deal;
 use crate::signals;
 use rank::Rank;
 
@@ -91,17 +90,16 @@ pub(crate) enum Action {
 }
 
 impl Job {
-    /// Deals `size` ranks to the first `carriers` hosts in blocks, the first ones getting what is left over.
+    /// `places` has the host of each rank.
     pub(crate) fn new(
-        size: u32,
+        places: &[usize],
         hosts: Vec<String>,
-        carriers: usize,
         policy: OnDeath,
         max_restarts: u32,
         pace: Pace,
     ) -> Self {
         let hosts: Vec<Host> = hosts.into_iter().map(Host::new).collect();
-        let ranks: Vec<Rank> = deal(size, carriers).map(Rank::new).collect();
+        let ranks: Vec<Rank> = places.iter().copied().map(Rank::new).collect();
         let alive = ranks.len();
         Self {
             policy,

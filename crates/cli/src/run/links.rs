@@ -34,6 +34,8 @@ enum Peer {
         stderr: Option<ChildStderr>,
         said: Vec<u8>,
     },
+    /// The launcher of another site.
+    Far,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,19 +70,32 @@ impl Link {
         })
     }
 
-    /// Runs this command on another host, as `role`: an agent, or what else speaks in frames.
+    /// The agent of a host at another site, which the launcher there starts.
+    pub(super) fn far(host: String, stream: UnixStream) -> anyhow::Result<Self> {
+        Ok(Self {
+            host,
+            stream: frame_stream(stream)?,
+            peer: Peer::Far,
+            phase: Phase::Connecting,
+            early: Vec::new(),
+            owed: 0,
+        })
+    }
+
+    /// Runs this command on another host, as `role`: an agent, or what else speaks in frames. `reached_as` is how the shell calls the host.
     pub(crate) fn remote(
         host: String,
+        reached_as: &str,
         shell: &str,
         agent_path: &Path,
         role: &str,
     ) -> anyhow::Result<Self> {
         let words: Vec<OsString> = shell
             .split_whitespace()
-            .map(|word| word.replace("{host}", &host).into())
+            .map(|word| word.replace("{host}", reached_as).into())
             .collect();
         let (program, args) = words.split_first().context("the remote shell is empty")?;
-        let shown = shell.replace("{host}", &host);
+        let shown = shell.replace("{host}", reached_as);
         let mut command = Command::new(program);
         command.args(args).arg(agent_path).arg(role);
         Self::child(host, shown, &mut command)
@@ -152,6 +167,9 @@ impl Link {
             let _ = child.kill();
             let _ = child.wait();
         }
+        if let Peer::Far = &self.peer {
+            let _ = rustix::net::shutdown(self.stream.output(), rustix::net::Shutdown::Both);
+        }
         self.phase = Phase::Closed;
     }
 
@@ -183,6 +201,7 @@ impl Link {
                 };
                 format!("its agent {how}")
             }
+            Peer::Far => "its launcher closed the link with it".to_owned(),
             Peer::Shell { child, shown, .. } => {
                 let clause = format!("the remote shell `{shown}` {}", end_of(child));
                 self.read_stderr();
@@ -217,7 +236,7 @@ pub(crate) fn quote(bytes: &[u8]) -> Option<String> {
     (!text.is_empty()).then(|| format!("{text:?}"))
 }
 
-fn frame_stream(socket: UnixStream) -> anyhow::Result<FrameStream> {
+pub(super) fn frame_stream(socket: UnixStream) -> anyhow::Result<FrameStream> {
     let input = socket.try_clone().context("no descriptor left")?;
     Ok(FrameStream::new(input.into(), socket.into())?)
 }

@@ -31,7 +31,6 @@ pub(crate) fn read(options: &Run) -> anyhow::Result<Option<JobFile>> {
 
 /// What the job's file says of each host, if there is one. Says what a user should know about its networks.
 pub(crate) fn networks(
-    options: &Run,
     file: Option<&JobFile>,
     hosts: &[Host],
     job: &Job,
@@ -50,10 +49,10 @@ pub(crate) fn networks(
     let networks = hosts.iter().map(|host| of_host(file, host));
     let names: Vec<&str> = hosts.iter().map(|host| &host.name[..]).collect();
     let gateways = file.gateways(DEFAULT_CHANNEL, &names);
-    let idle = names[options.carriers()..]
-        .iter()
-        .find(|name| !gateways.contains(name));
-    if let Some(name) = idle {
+    let idle = |(number, name): &(usize, &&str)| {
+        job.ranks_of(*number).is_empty() && !gateways.contains(*name)
+    };
+    if let Some((_, name)) = names.iter().enumerate().find(idle) {
         bail!(
             "the host {name} carries no processes, and is no gateway: nobody needs it between two networks of the job's file; leave it out \
              of --gateways"

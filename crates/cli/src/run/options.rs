@@ -1,11 +1,13 @@
 //! What the user of `mizzen run` may ask for.
 
 use std::ffi::OsString;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use mizzen_proto::boot::{MAX_PROCESSES, OnDeath, Preset};
 use mizzen_proto::membership::Pace;
+use mizzen_site::Meeting;
 
 use crate::hosts::{DEFAULT_REMOTE_SHELL, Host, check_remote_shell, parse_hosts};
 
@@ -53,6 +55,19 @@ pub(crate) struct Run {
     /// The job's file: the networks that processes of different hosts may use (`mizzen.toml`).
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
+
+    /// Meet another half of this job, which somebody starts at another site: the job's name, and that site, as in render@b.
+    /// Ranks are those of the site whose name comes first, then those of the other.
+    #[arg(long, value_name = "JOB@SITE", conflicts_with_all = ["file", "gateways"])]
+    pub(crate) meet: Option<Meeting>,
+
+    /// With --meet: the file with what only the two halves know. `mizzen site secret` makes one.
+    #[arg(long, value_name = "FILE", requires = "meet")]
+    pub(crate) secret: Option<PathBuf>,
+
+    /// With --meet: where the gateway of this site is, for its jobs.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4434", value_parser = door)]
+    pub(crate) door: SocketAddr,
 
     /// Say over which network and addresses processes of different hosts reach each other, and why.
     #[arg(long)]
@@ -143,6 +158,17 @@ impl Run {
         Pace::of(self.preset())
     }
 
+    /// What must be the same wherever a job is started: options, and what they are.
+    pub(super) fn agreed(&self) -> Vec<(String, String)> {
+        let agreed = [
+            ("--on-death", format!("{:?}", self.on_death)),
+            ("--max-restarts", self.max_restarts.to_string()),
+            ("--pace", format!("{:?}", self.pace)),
+        ];
+        let agreed = agreed.map(|(name, value)| (name.to_owned(), value.to_lowercase()));
+        agreed.into()
+    }
+
     pub(crate) fn on_death(&self) -> OnDeath {
         match self.on_death {
             Policy::Stop => OnDeath::Stop,
@@ -155,6 +181,16 @@ impl Run {
 fn cluster(text: &str) -> Result<String, mizzen_identity::NameError> {
     mizzen_identity::Identity::new(text, [0; 16], 0, 0)
         .map(|identity| identity.cluster().to_owned())
+}
+
+/// A host and a port, as an address that all hosts of this site can use.
+fn door(text: &str) -> Result<SocketAddr, String> {
+    let mut addresses = text.to_socket_addrs().map_err(|error| {
+        format!("{error}; write the host and the port of the gateway, as in gw.a.example:4434")
+    })?;
+    addresses
+        .next()
+        .ok_or_else(|| "it has no address".to_owned())
 }
 
 /// What `-n` takes.
@@ -260,20 +296,7 @@ mod tests {
         let hosts = parse(&["-n", "5", "--hosts", "a,b=10.0.0.2", "prog"])
             .hosts()
             .unwrap();
-        assert_eq!(
-            hosts[0],
-            Host {
-                name: "a".into(),
-                bind: String::new()
-            }
-        );
-        assert_eq!(
-            hosts[1],
-            Host {
-                name: "b".into(),
-                bind: "10.0.0.2".into()
-            }
-        );
+        assert_eq!(hosts, [Host::new("a", ""), Host::new("b", "10.0.0.2")]);
     }
 
     #[test]

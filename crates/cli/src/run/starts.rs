@@ -31,7 +31,7 @@ pub(super) fn starts(
         spans,
         is_gateway,
         channels,
-    } = networks::networks(options, file, hosts, job)?;
+    } = networks::networks(file, hosts, job)?;
     let mut networks = networks.into_iter();
     let secret = || match &authority {
         Some(authority) => Secret::new(authority.to_secret().as_bytes().to_vec()),
@@ -51,7 +51,7 @@ pub(super) fn starts(
     for (i, host) in hosts.iter().enumerate() {
         let mut start = ToAgent::Start(Box::new(Start {
             job: u128::from_be_bytes(job_id),
-            size: options.processes,
+            size: job.size(),
             host: host.name.clone(),
             hosts: u32::try_from(hosts.len()).context("too many hosts")?,
             bind: host.bind.clone(),

@@ -112,9 +112,11 @@ impl Folder {
                 "there is no site in {shown}; make one with `mizzen site init NAME`, or say where it is with --dir"
             );
         }
-        let file = SiteFile::read(&path).context("the site's file cannot be used")?;
+        // Read once: what is understood is what is told.
         let text = fs::read_to_string(&path)
             .with_context(|| format!("{} cannot be read", path.display()))?;
+        let file = SiteFile::parse(&path.to_string_lossy(), &text);
+        let file = file.context("the site's file cannot be used")?;
         Ok((text, file))
     }
 

@@ -22,6 +22,7 @@ pub(super) enum Action {
     Add(Add),
     Revoke(Revoke),
     Status(Status),
+    Secret(Secret),
 }
 
 /// Show the names and keys of this site, the sites that it believes, and what to type there to add this one.
@@ -49,6 +50,14 @@ impl Status {
     pub(super) fn folder(&self) -> Folder {
         self.at.folder()
     }
+}
+
+/// Make a secret that two halves of a job have in common. Take it to the other site by a way that you trust.
+#[derive(Debug, Args)]
+pub(super) struct Secret {
+    /// Where to write it. There must be no such file.
+    #[arg(value_name = "FILE")]
+    pub(super) path: PathBuf,
 }
 
 /// Let jobs of this site and of others meet. Runs until it is ended, and follows the site's file.

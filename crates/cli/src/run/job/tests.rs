@@ -1,12 +1,13 @@
 mod logs;
 
 use super::*;
+use crate::hosts::deal;
 use mizzen_proto::id::{Incarnation, ProcessId, Rank as RankId};
 use mizzen_proto::membership::{AgentId, Epoch, HostId};
 
 fn job(policy: OnDeath) -> Job {
     let hosts = vec!["h1".into(), "h2".into()];
-    let mut job = Job::new(4, hosts, 2, policy, 2, Pace::FAST);
+    let mut job = Job::new(&[0, 0, 1, 1], hosts, policy, 2, Pace::FAST);
     for rank in 0..4 {
         job.handle_started(rank, 0, 100 + rank);
     }

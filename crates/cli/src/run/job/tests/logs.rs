@@ -1,6 +1,7 @@
 //! The launcher reads what roots decided in simulated jobs in which everything went wrong: whatever the log is, each end is told once,
 //! the exit code is right, and the job is over when the last process is.
 
+use crate::hosts::deal;
 use std::collections::{BTreeMap, BTreeSet};
 
 use mizzen_proto::id::ProcessId;
@@ -123,19 +124,13 @@ fn each_end_is_told_once_and_the_exit_code_is_right_whatever_the_log() {
 /// Returns whether a failure ended the job.
 fn read_log(seed: u64, decided: &Decided) -> bool {
     let size = decided.ranks.len() as u32;
+    let places: Vec<usize> = deal(size, decided.hosts as usize).collect();
     let hosts = (0..decided.hosts).map(|host| format!("h{host}")).collect();
     let Policy {
         on_death,
         max_restarts,
     } = decided.policy;
-    let mut job = Job::new(
-        size,
-        hosts,
-        decided.hosts as usize,
-        on_death,
-        max_restarts,
-        decided.pace,
-    );
+    let mut job = Job::new(&places, hosts, on_death, max_restarts, decided.pace);
     let mut members = Members::default();
     let mut expected = Expected::default();
     let mut sentences = vec![];
