@@ -19,6 +19,7 @@
 //! | [`registry`] | frames of agents about names, packets of processes about them |
 //! | [`relay`] | what goes over the links of gateways |
 //! | [`session`] | greetings, refusals and stamps of sessions |
+//! | [`site`] | what gateways of sites say to each other, what jobs ask of them, what proxies answer |
 //! | [`identity`] | names in certificates, requests for them, the authority's secret, flights of handshakes |
 //!
 //! To add one: a module with `run` here, a line in [`TARGETS`], a file in
@@ -44,6 +45,7 @@ pub mod registry;
 pub mod relay;
 mod seeds;
 pub mod session;
+pub mod site;
 mod tape;
 pub mod tcp;
 
@@ -59,7 +61,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     target("frames", frames::run, seeds::frames),
     target("link", link::run, seeds::link),
     target("boot", boot::run, seeds::boot),
@@ -74,6 +76,7 @@ pub const TARGETS: [Target; 14] = [
     target("registry", registry::run, registry::seeds),
     target("relay", relay::run, relay::seeds),
     target("session", session::run, session::seeds),
+    target("site", site::run, site::seeds),
 ];
 
 const fn target(name: &'static str, run: fn(&[u8]), seeds: fn() -> Vec<Vec<u8>>) -> Target {

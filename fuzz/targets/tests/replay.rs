@@ -143,3 +143,8 @@ fn frames_of_gateways_do_no_harm() {
 fn hostile_sessions_do_no_harm() {
     replay("session");
 }
+
+#[test]
+fn gateways_of_sites_do_no_harm() {
+    replay("site");
+}
