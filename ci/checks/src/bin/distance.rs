@@ -1,4 +1,5 @@
-//! What a long way carries: `distance SECONDS`, on four ranks of two sites: 0 and 2 on one, 1 and 3 on the other.
+//! What a long way carries: `distance SECONDS [PARTS]`, on four ranks of two sites: 0 and 2 on one, 1 and 3 on the other. If ranks are dealt differently, PARTS says
+//! which of these each rank is: `0213` if the first two are on one site.
 //!
 //! Rank 2 measures the round trip of 8 bytes with rank 3, alone; then rank 0 sends messages of 64 MiB to rank 1 for so many seconds, two at a time so that the
 //! next is announced while one is on its way, and rank 2 goes on measuring. What the first seconds bring does not count: everybody has to find out how long
@@ -30,7 +31,9 @@ fn main() -> Result<()> {
     );
     let deck = Deck::join()?;
     ensure!(deck.size() == 4, "two ranks at each of two sites");
-    match deck.rank().0 {
+    let parts = std::env::args().nth(2).unwrap_or_else(|| "0123".into());
+    let part = parts.chars().nth(deck.rank().0 as usize);
+    match part.and_then(|part| part.to_digit(4)).context("PARTS")? {
         0 => send(&deck, length)?,
         1 => receive(&deck)?,
         2 => ask(&deck, length)?,
