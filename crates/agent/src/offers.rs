@@ -14,11 +14,21 @@ pub(crate) fn offer(door: &boot::Door, locator: &impl std::fmt::Display) -> anyh
     let at = door.at.parse();
     let at = at.with_context(|| format!("the gateway of the site cannot be at {:?}", door.at))?;
     let meeting: Meeting = door.meeting.parse()?;
+    let (mut is_offered, mut failure) = (false, None);
     for thing in locator.to_string().split(',') {
         let address: SocketAddr = thing.parse().context("it listens at what is no address")?;
         let (door, meeting, thing) = (Door::new(at), meeting.clone(), thing.to_owned());
-        // The first time, who runs this should hear why not.
-        let mut offered = Some(door.offer(&meeting, &thing, address)?);
+        let mut offered = match door.offer(&meeting, &thing, address) {
+            Ok(offered) => {
+                is_offered = true;
+                Some(offered)
+            }
+            // A host may have addresses from which the gateway is not reached.
+            Err(error) => {
+                failure = Some(error);
+                None
+            }
+        };
         let keep = move || {
             loop {
                 if let Some(mut offered) = offered.take() {
@@ -31,7 +41,11 @@ pub(crate) fn offer(door: &boot::Door, locator: &impl std::fmt::Display) -> anyh
         let keeper = thread::Builder::new().name("offer".into()).spawn(keep);
         keeper.context("no thread to keep an offer up")?;
     }
-    Ok(())
+    match failure.filter(|_| !is_offered) {
+        // Who runs this should hear why not.
+        Some(failure) => Err(failure.into()),
+        None => Ok(()),
+    }
 }
 
 /// How soon something is offered again that was taken back.

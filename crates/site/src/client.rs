@@ -32,17 +32,16 @@ pub struct Offered {
 pub enum DoorError {
     /// It is not there.
     #[error(
-        "the gateway of this site does not answer at {at}: {cause}; ask who runs it, or say where it is with --door"
+        "the gateway of this site does not answer as such at {at}: {cause}; is `mizzen gateway` running there, and is that its inner address?"
     )]
     Unreachable {
         /// Where it was expected.
         at: SocketAddr,
         /// What the system said.
-        #[source]
         cause: io::Error,
     },
     /// It refused.
-    #[error("{0}")]
+    #[error(transparent)]
     Refused(#[from] Refusal),
 }
 

@@ -56,7 +56,6 @@ pub enum OpenError {
         /// Which key of the file says so.
         key: &'static str,
         /// What the system said.
-        #[source]
         cause: io::Error,
     },
     /// A key or a name of its file is wrong.
@@ -64,7 +63,7 @@ pub enum OpenError {
     File(String),
     /// The system has no threads left.
     #[error("the gateway has no thread to run in: {0}")]
-    Thread(#[source] io::Error),
+    Thread(io::Error),
 }
 
 impl Gateway {

@@ -138,7 +138,7 @@ pub(crate) fn talk(
     state.tell(&format!(
         "site \"{}\" is connected: {}",
         peer.site,
-        words.describe()
+        words.way()
     ));
     let listed = Listed {
         state,

@@ -25,8 +25,11 @@ impl Refusal {
 
     pub(crate) fn new(code: u16, sentence: impl Into<String>) -> Self {
         let mut sentence = sentence.into();
-        while sentence.len() > MAX_SENTENCE {
-            sentence.pop();
+        if sentence.len() > MAX_SENTENCE {
+            while sentence.len() > MAX_SENTENCE - '…'.len_utf8() {
+                sentence.pop();
+            }
+            sentence.push('…');
         }
         Self { code, sentence }
     }

@@ -133,6 +133,7 @@ impl Sealed {
     /// Takes what is there of a record. Says whether there was anything.
     fn read(&mut self) -> io::Result<bool> {
         match self.tls.read_tls(&mut self.records) {
+            Ok(0) if self.tls.is_handshaking() => return Err(wrong(CLOSED)),
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
@@ -231,6 +232,9 @@ pub(crate) fn wait(socket: &TcpStream, flags: PollFlags, deadline: Instant) -> i
 fn descriptor(socket: &TcpStream) -> BorrowedFd<'_> {
     socket.as_fd()
 }
+
+/// Why somebody may close a connection before it is one.
+const CLOSED: &str = "the other gateway closed the connection: it may not believe this one, and has told who runs it why";
 
 /// Why a handshake failed: in our words, if it was we who did not believe the other end.
 fn refused(error: rustls::Error) -> io::Error {

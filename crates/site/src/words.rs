@@ -35,12 +35,17 @@ impl Words {
         self.dialled.is_none()
     }
 
-    pub(crate) fn describe(&self) -> String {
+    /// Who dialled whom.
+    pub(crate) fn way(&self) -> String {
         let gateway = &self.gateway;
-        let way = match &self.dialled {
+        match &self.dialled {
             Some(address) => format!("dialled {gateway} at {address}"),
             None => format!("dialled by {gateway}"),
-        };
+        }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let way = self.way();
         let trip = match *lock(&self.round_trip) {
             Some(trip) => format!(", round trip {:.1} ms", trip.as_secs_f64() * 1e3),
             None => String::new(),
