@@ -13,6 +13,7 @@
 //! | `examined.rs` | everything that was found |
 //! | `remarks.rs`, `between.rs` | what is not as it should be; what shows only when hosts are compared |
 //! | `show.rs` | the result as text and as JSON |
+//! | `site.rs` | the way to another site, which the gateway of this one knows |
 
 mod between;
 mod examined;
@@ -24,6 +25,7 @@ mod remarks;
 mod report;
 mod show;
 mod side;
+mod site;
 mod talk;
 mod wire;
 

@@ -1,6 +1,6 @@
 //! The hosts that a user names, and how they are reached.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use anyhow::{bail, ensure};
 use mizzen_proto::boot::MAX_HOST;
@@ -53,6 +53,16 @@ pub(crate) fn check_remote_shell(shell: &str) -> anyhow::Result<()> {
         "the remote shell is empty; give a command such as --remote-shell 'ssh {{host}}'"
     );
     Ok(())
+}
+
+/// A host and a port, as an address that all hosts of this site can use.
+pub(crate) fn door(text: &str) -> Result<SocketAddr, String> {
+    let mut addresses = text.to_socket_addrs().map_err(|error| {
+        format!("{error}; write the host and the port of the gateway, as in gw.a.example:4434")
+    })?;
+    addresses
+        .next()
+        .ok_or_else(|| "it has no address".to_owned())
 }
 
 /// The hosts of `--hosts`.

@@ -6,6 +6,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `options.rs` | what the user may ask for; the options of a command are in its folder |
+//! | `distance.rs` | how far another site is, and what that means |
 //! | `hosts.rs` | the hosts that a user names, and how they are reached |
 //! | `run.rs`, `run/` | the launcher: its loop, the job it decides about, its links to agents, what it prints |
 //! | `bench.rs`, `bench/` | the measurements |
@@ -15,6 +16,7 @@
 //! | `signals.rs` | the names of signals, and what they ask for |
 
 mod bench;
+mod distance;
 mod doctor;
 mod hosts;
 mod options;

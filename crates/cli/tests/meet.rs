@@ -248,6 +248,45 @@ fn two_halves_are_one_job_whoever_comes_first() {
     }
 }
 
+/// More than either launcher holds, and each prints its own.
+#[test]
+fn all_that_is_written_is_printed_at_its_site() {
+    let sites = Sites::new();
+    let script = "seq 1 200000";
+    let halves = [
+        sites.half(0, &["--no-label"], script),
+        sites.half(1, &["--no-label"], script),
+    ];
+    let expected: Vec<String> = (1..=200_000)
+        .map(|number: u32| number.to_string())
+        .collect();
+    // Read while they write: nobody else does.
+    let read = halves.map(|mut half| {
+        let mut out = half.0.stdout.take().unwrap();
+        std::thread::spawn(move || {
+            let mut text = String::new();
+            out.read_to_string(&mut text).unwrap();
+            (text, half.0.wait().unwrap())
+        })
+    });
+    for (text, code) in read.map(|read| read.join().unwrap()) {
+        assert!(code.success() && text.lines().eq(&expected));
+    }
+}
+
+/// As with one launcher: nobody reads it, so it ends.
+#[test]
+fn a_half_whose_output_nobody_reads_ends_the_job() {
+    let sites = Sites::new();
+    let a = sites.half(0, &[], "exec sleep 60");
+    let mut b = sites.half(1, &[], "while :; do echo more; done");
+    assert!(b.line().contains("more"));
+    drop(b.0.stdout.take());
+    let (code, _, said) = a.end();
+    assert_eq!(code.code(), Some(141), "{said}");
+    assert_eq!(b.0.wait().unwrap().code(), Some(141));
+}
+
 /// Each half has the environment and the folder of who started it.
 #[test]
 fn a_half_has_its_own_surroundings() {
@@ -402,7 +441,7 @@ fn what_cannot_be_met_is_refused_with_a_sentence() {
         "does not let \"payroll\" be met with site \"b\"",
     );
     refused(&with("render@c"), "does not know a site \"c\"");
-    refused(&with("render@a"), "this is site \"a\" itself");
+    refused(&with("render@a"), "which cannot meet itself");
     refused(
         &["--meet", "render@b", "--door", &door],
         "--meet needs --secret",
@@ -414,7 +453,7 @@ fn what_cannot_be_met_is_refused_with_a_sentence() {
         &[
             "--meet", "render@b", "--secret", &secret, "--door", &nowhere,
         ],
-        "does not answer at",
+        "does not answer as such at",
     );
     refused(
         &["--meet", "render@b", "--secret", &secret, "--file", "x"],
@@ -442,10 +481,16 @@ fn halves_that_disagree_are_told_about_what() {
     let expected =
         "--on-death is stop at site \"a\" and continue at site \"b\"; give the same at both";
     assert!(!code.success() && said.contains(expected), "{said}");
+    // It says so, and goes on waiting.
+    std::thread::sleep(Duration::from_millis(500));
     a.signal("-INT");
     let (code, _, said) = a.end();
     assert!(
-        !code.success() && said.contains("before the other half of the job was there"),
+        said.contains("was sent away, and may come again: --on-death"),
+        "{said}"
+    );
+    assert!(
+        code.code() == Some(130) && said.contains("before the other half of the job was there"),
         "{said}"
     );
 }

@@ -12,12 +12,16 @@ use super::reach::BUDGET;
 use super::remarks::remarks;
 use super::report::{Answer, Report, Request, Target, Verdict};
 use super::show;
+use super::site::site;
 use super::talk::Talk;
 use crate::hosts;
 use crate::run::Link;
 
 /// Looks at what was asked for. It succeeds unless something is bad.
 pub(crate) fn doctor(options: &Doctor) -> anyhow::Result<ExitCode> {
+    if let Some(other) = &options.site {
+        return site(options, other);
+    }
     let mut hosts = options.hosts()?;
     let local = hosts.is_empty();
     if local {

@@ -1,12 +1,13 @@
 //! What the user may ask the doctor for.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
 
 use super::report::MAX_HOSTS;
-use crate::hosts::{DEFAULT_REMOTE_SHELL, Host, check_remote_shell, parse_hosts};
+use crate::hosts::{DEFAULT_REMOTE_SHELL, Host, check_remote_shell, door, parse_hosts};
 
 /// Say whether hosts are ready for parallel programs, and what to do if not.
 #[derive(Debug, Args)]
@@ -30,6 +31,18 @@ pub(crate) struct Doctor {
     /// Print all that was found as one line of JSON.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Look at the way to another site instead: who dials whom, how far it is, and what fills it.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["hosts", "json"])]
+    pub(crate) site: Option<String>,
+
+    /// With --site: where the gateway of this site is, for its jobs.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4434", value_parser = door)]
+    pub(crate) door: SocketAddr,
+
+    /// With --site: what the cable between the sites carries, in Mbit/s.
+    #[arg(long, value_name = "MBIT", requires = "site", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) rate: Option<u64>,
 }
 
 impl Doctor {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::os::unix::net::UnixStream;
 
 use anyhow::{Context, ensure};
-use mizzen_config::JobFile;
+use mizzen_config::{DEFAULT_CHANNEL, JobFile, limits};
 use mizzen_proto::boot::{self, MAX_PROCESSES, ToAgent};
 
 use super::links::Link;
@@ -31,6 +31,14 @@ pub(super) struct Half<'a> {
     pub(super) door: String,
 }
 
+/// What is known of the way between two halves.
+pub(super) struct Way {
+    /// The connections that their gateways have.
+    pub(super) streams: u8,
+    /// What it carries, in Mbit/s.
+    pub(super) rate: Option<u64>,
+}
+
 /// The half of each host, and the doors of the sites.
 struct Doors {
     network: String,
@@ -53,7 +61,12 @@ impl Cast {
     }
 
     /// Both halves of a job: the leader's hosts, the other's, and a gateway of each, on the first host of its half.
-    pub(super) fn of_halves(job: &str, leader: Half<'_>, other: Half<'_>) -> anyhow::Result<Self> {
+    pub(super) fn of_halves(
+        job: &str,
+        leader: Half<'_>,
+        other: Half<'_>,
+        way: &Way,
+    ) -> anyhow::Result<Self> {
         let size = leader.processes.checked_add(other.processes);
         ensure!(
             size.is_some_and(|size| size <= MAX_PROCESSES),
@@ -69,9 +82,15 @@ impl Cast {
         };
         let doors = [door(&leader, &other), door(&other, &leader)];
         let sites = [leader.site, other.site];
-        let gateways = [&leader, &other].map(|half| Host {
-            name: format!("{}:gateway", half.site),
-            ..half.hosts[0].clone()
+        let gateways = [&leader, &other].map(|half| {
+            let mut name = "gateway".to_owned();
+            while half.hosts.iter().any(|host| host.name == name) {
+                name.push('-');
+            }
+            Host {
+                name: format!("{}:{name}", half.site),
+                ..half.hosts[0].clone()
+            }
         });
         let mut hosts = Vec::new();
         for half in [leader, other] {
@@ -81,8 +100,8 @@ impl Cast {
             }));
         }
         hosts.extend(gateways);
-        let network = sites.join("-and-");
-        let text = file(sites, &network, &hosts, halves);
+        let network = BETWEEN.to_owned();
+        let text = file(sites, &hosts, halves, way);
         let is_leaders = |host: usize| host < halves[0] || host == halves[0] + halves[1];
         let of_hosts = (0..hosts.len()).map(|host| doors[usize::from(!is_leaders(host))].clone());
         Ok(Self {
@@ -193,7 +212,7 @@ pub(super) fn own_hosts(options: &Run) -> anyhow::Result<Vec<Host>> {
 }
 
 /// The job's file that two halves would have written, had they known each other.
-fn file(sites: [&str; 2], network: &str, hosts: &[Host], halves: [usize; 2]) -> String {
+fn file(sites: [&str; 2], hosts: &[Host], halves: [usize; 2], way: &Way) -> String {
     let (leaders, rest) = hosts.split_at(halves[0]);
     let (others, gateways) = rest.split_at(halves[1]);
     let names = |hosts: &[&[Host]]| {
@@ -202,19 +221,103 @@ fn file(sites: [&str; 2], network: &str, hosts: &[Host], halves: [usize; 2]) -> 
         quoted.join(", ")
     };
     let clusters = [
-        (sites[0], names(&[leaders, &gateways[..1]])),
-        (sites[1], names(&[others, &gateways[1..]])),
+        (
+            network_of(sites[0], "half-1"),
+            names(&[leaders, &gateways[..1]]),
+        ),
+        (
+            network_of(sites[1], "half-2"),
+            names(&[others, &gateways[1..]]),
+        ),
     ];
     let between = names(&[gateways]);
-    let mut text =
-        format!("[[network]]\nname = \"{network}\"\nhosts = [{between}]\nstreams = {STREAMS}\n");
-    for (site, hosts) in &clusters {
+    let mut text = format!(
+        "[[network]]\nname = \"{BETWEEN}\"\nhosts = [{between}]\nstreams = {}\n",
+        way.streams
+    );
+    if let Some(rate) = way.rate {
         // A text takes everything.
+        let _ = writeln!(text, "rate = {rate}");
+    }
+    for (site, hosts) in &clusters {
         let _ = writeln!(text, "[[network]]\nname = \"{site}\"\nhosts = [{hosts}]");
         let _ = writeln!(text, "[[cluster]]\nname = \"{site}\"\nhosts = [{hosts}]");
     }
     text
 }
 
-/// The connections between two gateways: one for what is short, three for the rest.
-const STREAMS: u8 = 4;
+/// What the network and the cluster of a half are called: as its site, if that fits.
+fn network_of<'a>(site: &'a str, otherwise: &'a str) -> &'a str {
+    let is_taken = [BETWEEN, DEFAULT_CHANNEL, "half-1", "half-2"].contains(&site);
+    match site.len() <= limits::NAME && !is_taken {
+        true => site,
+        false => otherwise,
+    }
+}
+
+/// The network between the gateways of both halves.
+const BETWEEN: &str = "between";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAY: Way = Way {
+        streams: 4,
+        rate: Some(1000),
+    };
+
+    fn half<'a>(site: &'a str, hosts: &[&str]) -> Half<'a> {
+        Half {
+            site,
+            processes: 3,
+            hosts: hosts.iter().map(|name| Host::new(name, "")).collect(),
+            door: "10.0.0.1:4434".to_owned(),
+        }
+    }
+
+    #[test]
+    fn ranks_are_those_of_one_half_then_of_the_other() {
+        let cast =
+            Cast::of_halves("render", half("a", &["x", "y"]), half("b", &["x"]), &WAY).unwrap();
+        assert_eq!(cast.places, [0, 0, 1, 2, 2, 2]);
+        let names: Vec<&str> = cast.hosts.iter().map(|host| &host.name[..]).collect();
+        assert_eq!(names, ["a:x", "a:y", "b:x", "a:gateway", "b:gateway"]);
+        let file = cast.file.as_ref().unwrap();
+        assert_eq!(
+            file.gateways(DEFAULT_CHANNEL, &names),
+            ["a:gateway", "b:gateway"]
+        );
+        assert_eq!(file.cluster_of("b:x"), Some("b"));
+        let far: Vec<bool> = (0..5).map(|host| cast.is_far(host)).collect();
+        assert_eq!(far, [false, false, true, false, true]);
+        let doors = &cast.meeting.as_ref().unwrap().of_hosts;
+        let meetings: Vec<&str> = doors.iter().map(|door| &door.meeting[..]).collect();
+        assert_eq!(
+            meetings,
+            ["render@b", "render@b", "render@a", "render@b", "render@a"]
+        );
+    }
+
+    /// Names of sites may be longer than those of networks, and mean something else there.
+    #[test]
+    fn any_two_sites_may_meet() {
+        let long = "x".repeat(63);
+        for (one, other) in [
+            ("a", &long[..]),
+            ("between", "default"),
+            ("half-1", "half-2"),
+        ] {
+            let (leader, follower) = (half(one, &["gateway"]), half(other, &["gateway", "y"]));
+            let cast = Cast::of_halves("render", leader, follower, &WAY).unwrap();
+            let names: Vec<&str> = cast.hosts.iter().map(|host| &host.name[..]).collect();
+            let file = cast.file.as_ref().unwrap();
+            assert_eq!(
+                file.gateways(DEFAULT_CHANNEL, &names).len(),
+                2,
+                "{one} {other}"
+            );
+            assert!(names.iter().all(|name| file.cluster_of(name).is_some()));
+        }
+    }
+}

@@ -18,7 +18,7 @@ use super::job::{Action, Job};
 use super::links::{self, Link, Phase};
 use super::maps::Maps;
 use super::options::Run;
-use super::other_half::Far;
+use super::other_half::{Far, FromDeputy};
 use super::printer::{self, Printer};
 use super::starts::starts;
 use super::whereabouts::Whereabouts;
@@ -126,11 +126,13 @@ impl Launcher {
             }
             if closed {
                 self.printer.lift_bars();
+                let code = self.job.exit_code();
+                self.far.iter_mut().for_each(|far| far.end(code));
             }
             if closed && self.printer.backlog() == 0 {
                 let code = self.job.exit_code();
                 if let Some(far) = self.far.take() {
-                    far.end(code);
+                    far.finish();
                 }
                 return Ok(code);
             }
@@ -244,9 +246,15 @@ impl Launcher {
 
     /// What the user of the other half wants is as if ours wanted it.
     fn handle_far(&mut self) {
-        let signals = self.far.as_mut().map(Far::signals);
-        for number in signals.into_iter().flatten() {
-            self.handle_signal(number, SignalOrigin::Process);
+        let words = self.far.as_mut().map(Far::hear);
+        for word in words.into_iter().flatten() {
+            match word {
+                FromDeputy::Signal(number) => self.handle_signal(number, SignalOrigin::Process),
+                FromDeputy::Unread => {
+                    let actions = self.job.stop(None, BROKEN_PIPE);
+                    self.act(actions);
+                }
+            }
         }
     }
 
@@ -279,6 +287,7 @@ impl Launcher {
             let actions = self.job.stop_by_signal(number);
             self.act(actions);
             self.printer.discard();
+            self.abandon_far();
         }
         if self.job.is_stopping() {
             self.abandon_connecting();
@@ -322,6 +331,9 @@ impl Launcher {
                 stream,
                 bytes,
             } => {
+                if self.links[host].is_far() {
+                    return; // Its own launcher prints that.
+                }
                 let owed = &mut self.links[host].owed;
                 *owed = owed.saturating_add(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
                 self.printer.print(rank, stream, &bytes);
@@ -522,6 +534,16 @@ impl Launcher {
         }
         for host in 0..self.links.len() {
             if self.links[host].phase == Phase::Connecting {
+                self.abandon(host);
+            }
+        }
+    }
+
+    /// The other launcher ends what is left there, whoever reads its output.
+    fn abandon_far(&mut self) {
+        for host in 0..self.links.len() {
+            let link = &self.links[host];
+            if link.is_far() && link.phase != Phase::Closed {
                 self.abandon(host);
             }
         }

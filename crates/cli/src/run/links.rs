@@ -173,6 +173,11 @@ impl Link {
         self.phase = Phase::Closed;
     }
 
+    /// Whether another launcher starts its agent.
+    pub(super) fn is_far(&self) -> bool {
+        matches!(self.peer, Peer::Far)
+    }
+
     pub(crate) fn is_local(&self) -> bool {
         matches!(self.peer, Peer::Thread(_))
     }
@@ -201,7 +206,9 @@ impl Link {
                 };
                 format!("its agent {how}")
             }
-            Peer::Far => "its launcher closed the link with it".to_owned(),
+            Peer::Far => "the connection with its launcher has ended: that is gone, or a gateway between the sites, or they do not let this job be \
+                          met any more"
+                .to_owned(),
             Peer::Shell { child, shown, .. } => {
                 let clause = format!("the remote shell `{shown}` {}", end_of(child));
                 self.read_stderr();

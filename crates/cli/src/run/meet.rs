@@ -13,12 +13,12 @@ mod deputy;
 mod lead;
 mod rendezvous;
 
-use mizzen_agent::Signals;
+use mizzen_agent::{Signals, hide_memory};
 use mizzen_site::Meeting;
 
 use super::options::Run;
-use super::printer::Printer;
-use rendezvous::Rendezvous;
+use super::printer::{Printer, say};
+use rendezvous::{Interrupted, Rendezvous};
 
 /// Runs this half of a job to the end of the whole, and returns the exit code of that.
 pub(super) fn run(
@@ -27,9 +27,17 @@ pub(super) fn run(
     signals: Signals,
     printer: Printer,
 ) -> anyhow::Result<u8> {
+    hide_memory();
     let rendezvous = Rendezvous::new(options, meeting)?;
-    match rendezvous.site.as_str() < meeting.site() {
+    let ended = match rendezvous.site.as_str() < meeting.site() {
         true => lead::lead(options, &rendezvous, signals, printer),
         false => deputy::follow(options, &rendezvous, signals, printer),
-    }
+    };
+    ended.or_else(|error| match error.downcast_ref() {
+        Some(&Interrupted(number)) => {
+            say(&format!("{error}."));
+            Ok(128 + number)
+        }
+        None => Err(error),
+    })
 }

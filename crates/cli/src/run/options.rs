@@ -1,7 +1,7 @@
 //! What the user of `mizzen run` may ask for.
 
 use std::ffi::OsString;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -9,7 +9,7 @@ use mizzen_proto::boot::{MAX_PROCESSES, OnDeath, Preset};
 use mizzen_proto::membership::Pace;
 use mizzen_site::Meeting;
 
-use crate::hosts::{DEFAULT_REMOTE_SHELL, Host, check_remote_shell, parse_hosts};
+use crate::hosts::{DEFAULT_REMOTE_SHELL, Host, check_remote_shell, door, parse_hosts};
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -68,6 +68,11 @@ pub(crate) struct Run {
     /// With --meet: where the gateway of this site is, for its jobs.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4434", value_parser = door)]
     pub(crate) door: SocketAddr,
+
+    /// With --meet: what the cable between the sites carries, in Mbit/s. Then there are as many connections as fill it, and what is short does not wait
+    /// behind what is long.
+    #[arg(long, value_name = "MBIT", requires = "meet", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) rate: Option<u64>,
 
     /// Say over which network and addresses processes of different hosts reach each other, and why.
     #[arg(long)]
@@ -181,16 +186,6 @@ impl Run {
 fn cluster(text: &str) -> Result<String, mizzen_identity::NameError> {
     mizzen_identity::Identity::new(text, [0; 16], 0, 0)
         .map(|identity| identity.cluster().to_owned())
-}
-
-/// A host and a port, as an address that all hosts of this site can use.
-fn door(text: &str) -> Result<SocketAddr, String> {
-    let mut addresses = text.to_socket_addrs().map_err(|error| {
-        format!("{error}; write the host and the port of the gateway, as in gw.a.example:4434")
-    })?;
-    addresses
-        .next()
-        .ok_or_else(|| "it has no address".to_owned())
 }
 
 /// What `-n` takes.

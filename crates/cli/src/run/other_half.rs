@@ -3,10 +3,12 @@
 //! | module | subject |
 //! | --- | --- |
 //! | `secret` | who is the other half, and who only says so |
+//! | `timed` | a connection with a deadline |
 //! | `words` | what launchers say to each other |
 //! | `tunnel` | one sealed connection for the agents of all hosts |
 
 mod secret;
+mod timed;
 mod tunnel;
 mod words;
 
@@ -14,16 +16,28 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 pub(super) use secret::{Part, Shared};
+pub(super) use timed::Timed;
 pub(super) use tunnel::Tunnel;
-pub(super) use words::{FromDeputy, FromLeader, Hello, Lines, Welcome, hear, say};
+pub(super) use words::{FromDeputy, FromLeader, Hello, Lines, Welcome, hear, printable, say};
 
 /// The other launcher, as long as the job lives.
 pub(super) struct Far {
-    pub(super) lines: Lines,
-    pub(super) tunnel: Tunnel,
+    lines: Lines,
+    tunnel: Tunnel,
+    /// Whether it was told how the job ended.
+    is_told: bool,
 }
 
 impl Far {
+    pub(super) fn new(lines: Lines, tunnel: Tunnel) -> Self {
+        let is_told = false;
+        Self {
+            lines,
+            tunnel,
+            is_told,
+        }
+    }
+
     /// Readable when its user wants something.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         (!self.lines.is_closed()).then(|| self.lines.fd())
@@ -34,17 +48,31 @@ impl Far {
         self.lines.say(&FromLeader::Say(sentence.to_owned()));
     }
 
-    /// Signals that the other user sent.
-    pub(super) fn signals(&mut self) -> Vec<u8> {
-        let words = self.lines.hear::<FromDeputy>();
-        let signals = words.into_iter().map(|FromDeputy::Signal(number)| number);
-        signals.collect()
+    /// What the other user wants.
+    pub(super) fn hear(&mut self) -> Vec<FromDeputy> {
+        let words = self.lines.hear::<FromDeputy>().into_iter();
+        // Those that programs can do nothing about are not for others to send.
+        let is_signal = |number: u8| (1..32).contains(&number) && ![KILL, STOP].contains(&number);
+        let is_good = |word: &FromDeputy| match word {
+            FromDeputy::Signal(number) => is_signal(*number),
+            FromDeputy::Unread => true,
+        };
+        words.filter(is_good).collect()
     }
 
-    /// The job has ended.
-    pub(super) fn end(mut self, code: u8) {
-        self.lines.say(&FromLeader::End(code));
-        self.lines.end();
+    /// The job has ended: says so, once.
+    pub(super) fn end(&mut self, code: u8) {
+        if !std::mem::replace(&mut self.is_told, true) {
+            self.lines.say(&FromLeader::End(code));
+            self.lines.end();
+        }
+    }
+
+    /// Waits until the other launcher has heard everything.
+    pub(super) fn finish(self) {
         self.tunnel.finish(Duration::from_secs(3));
     }
 }
+
+const KILL: u8 = 9;
+const STOP: u8 = 19;

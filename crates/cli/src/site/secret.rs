@@ -1,11 +1,11 @@
 //! `mizzen site secret`: what two halves of a job have in common.
 
 use std::fs::OpenOptions;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use zeroize::Zeroizing;
 
 pub(super) fn secret(path: &Path) -> anyhow::Result<()> {
@@ -29,7 +29,12 @@ pub(super) fn secret(path: &Path) -> anyhow::Result<()> {
         file.write_all(text.as_bytes())?;
         file.sync_all()
     };
-    write().with_context(|| format!("{shown} cannot be written"))?;
+    write().or_else(|error| match error.kind() {
+        ErrorKind::AlreadyExists => bail!(
+            "{shown} is there already, and nothing is overwritten: use it, if it is a secret of the two halves, or give another name"
+        ),
+        _ => Err(error).with_context(|| format!("{shown} cannot be written")),
+    })?;
     println!(
         "{shown} is made. Take a copy to the other site by a way that you trust, such as scp, and let nobody else read it."
     );

@@ -108,7 +108,7 @@ fn text(file: &SiteFile, (site, gateway): (Pin, Pin)) -> anyhow::Result<String> 
     let (reach, note) = reach(file.listen);
     writeln!(
         text,
-        "\nTo have another site believe this one, somebody there types{note}:"
+        "\nTo have another site believe this one, somebody there types this{note}, with --export and the name of each job that may be met added:"
     )?;
     writeln!(text, "  mizzen site add {} {site}{reach}", file.name)?;
     Ok(text)

@@ -4,24 +4,26 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use mizzen_agent::{FrameStream, Other, Signals};
-use mizzen_proto::boot::{AGENT_FD, FromAgent, OUTPUT_ROOM, Start, Stream, ToAgent, VERSION};
+use mizzen_proto::boot::{
+    AGENT_FD, Carrier, FromAgent, Network, OUTPUT_ROOM, Start, Stream, ToAgent, VERSION,
+};
 use mizzen_site::{DoorError, Refusal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::lead::LEADER;
-use super::rendezvous::{Rendezvous, wait};
-use crate::hosts::Host;
+use super::lead::{LEADER, ranks_of};
+use super::rendezvous::{Patience, Rendezvous, wait};
+use crate::hosts::{Host, deal};
 use crate::run::cast::{Starter, own_hosts};
 use crate::run::launcher::{HIGH_WATER, IMPATIENCE};
 use crate::run::links::{Link, Phase, frame_stream, quote};
 use crate::run::options::Run;
 use crate::run::other_half::{
-    FromDeputy, FromLeader, Hello, Lines, Part, Tunnel, Welcome, hear, say,
+    FromDeputy, FromLeader, Hello, Lines, Part, Timed, Tunnel, Welcome, hear, printable, say,
 };
 use crate::run::printer::{self, Printer};
 use crate::signals;
@@ -35,7 +37,8 @@ pub(super) fn follow(
 ) -> anyhow::Result<u8> {
     let mut hosts = own_hosts(options)?;
     let socket = find(rendezvous, &signals)?;
-    let mut tls = rendezvous.shared.shake(Part::Deputy, &socket)?;
+    let mut timed = Timed::new(&socket, GREETING)?;
+    let mut tls = rendezvous.shared.shake(Part::Deputy, &mut timed)?;
     let hello = Hello {
         version: VERSION,
         site: rendezvous.site.clone(),
@@ -47,19 +50,17 @@ pub(super) fn follow(
         door: rendezvous.door_at.to_string(),
         agreed: options.agreed(),
     };
-    say(&mut tls, &socket, &hello)?;
-    let (first, size) = match hear(&mut tls, &socket)? {
+    say(&mut tls, &mut timed, &hello)?;
+    let (first, size) = match hear(&mut tls, &mut timed)? {
         Welcome::Met { first, size } if first < size => (first, size),
         Welcome::Met { .. } => bail!("the half that leads makes no sense"),
         Welcome::No(why) => bail!(
-            "the half at site \"{}\" does not take this one: {why}",
-            rendezvous.meeting.site()
+            "the half at site \"{}\" does not take this one: {}",
+            rendezvous.meeting.site(),
+            printable(&why)
         ),
     };
-    let ours = match size - first {
-        1 => format!("rank {first} of {size} is this site's"),
-        _ => format!("ranks {first} to {} of {size} are this site's", size - 1),
-    };
+    let ours = ranks_of(first, size, size);
     printer::say(&format!(
         "met the half at site \"{}\": {ours}.",
         rendezvous.meeting.site()
@@ -73,19 +74,27 @@ pub(super) fn follow(
     let (tunnel, mut ends) = Tunnel::open(socket, tls, hosts.len() + 1)?;
     let lines = Lines::new(ends.pop().context("an end is missing")?)?;
     let starter = Starter::new(options, hosts.len())?;
+    let carriers = hosts.len() - 1;
+    let places: Vec<usize> = deal(options.processes, carriers).collect();
     let mut pairs = Vec::new();
-    for (host, end) in hosts.iter().zip(ends) {
-        pairs.push(Pair::new(starter.start(host)?, end)?);
+    for (number, (host, end)) in hosts.iter().zip(ends).enumerate() {
+        let ranks = (first..)
+            .zip(&places)
+            .filter(|(_, place)| **place == number);
+        let ranks = ranks.map(|(rank, _)| rank).collect();
+        pairs.push(Pair::new(starter.start(host)?, end, ranks)?);
     }
     let deputy = Deputy {
         options,
+        rendezvous,
+        size,
         pairs,
         lines,
         signals,
         printer,
         interrupts: 0,
         code: None,
-        alone_since: None,
+        is_unread: false,
     };
     let code = deputy.serve()?;
     tunnel.finish(Duration::from_secs(1));
@@ -94,24 +103,26 @@ pub(super) fn follow(
 
 /// Waits until the other half is there, and connects with it.
 fn find(rendezvous: &Rendezvous, signals: &Signals) -> anyhow::Result<TcpStream> {
-    let mut said = String::new();
+    let mut patience = Patience::default();
+    let there = rendezvous.meeting.site();
     loop {
         let why = match rendezvous.door.connect(&rendezvous.meeting, LEADER) {
             Ok(socket) => return Ok(socket),
             Err(DoorError::Refused(refusal))
-                if refusal.code == Refusal::NOT_OFFERED || refusal.code == Refusal::UNREACHABLE =>
+                if [
+                    Refusal::NOT_OFFERED,
+                    Refusal::UNREACHABLE,
+                    Refusal::TOO_MUCH,
+                ]
+                .contains(&refusal.code) =>
             {
                 refusal.sentence
             }
+            // It may be started again.
+            Err(error @ DoorError::Unreachable { .. }) => error.to_string(),
             Err(error) => return Err(error.into()),
         };
-        if why != said {
-            printer::say(&format!(
-                "waiting for the half at site \"{}\": {why}.",
-                rendezvous.meeting.site()
-            ));
-            said = why;
-        }
+        patience.say(format!("waiting for the half at site \"{there}\": {why}"));
         wait(signals, None, Duration::from_secs(1))?;
     }
 }
@@ -119,24 +130,54 @@ fn find(rendezvous: &Rendezvous, signals: &Signals) -> anyhow::Result<TcpStream>
 /// The agent of a host, and the leader's end of the link with it.
 struct Pair {
     agent: Link,
-    /// None once either is gone.
+    /// None once either is gone, and all that was for the leader is on its way.
     leader: Option<FrameStream>,
+    /// Whether nothing more comes for the leader.
+    is_ending: bool,
+    /// The ranks of the host.
+    ranks: Vec<u32>,
 }
 
 impl Pair {
-    fn new(agent: Link, leader: UnixStream) -> anyhow::Result<Self> {
+    fn new(agent: Link, leader: UnixStream, ranks: Vec<u32>) -> anyhow::Result<Self> {
         let leader = Some(frame_stream(leader)?);
-        Ok(Self { agent, leader })
+        Ok(Self {
+            agent,
+            leader,
+            is_ending: false,
+            ranks,
+        })
     }
 
-    /// Whether nothing more comes from its agent.
+    /// Whether nothing more comes from its agent, and the leader has it all.
     fn is_over(&self) -> bool {
+        self.has_ended() && (self.leader.is_none() || !self.is_ending)
+    }
+
+    fn has_ended(&self) -> bool {
         self.agent.phase == Phase::Closed
+    }
+
+    /// Sends what can be sent.
+    fn flush(&mut self) {
+        // That one is closed shows when it is read.
+        let _ = self.agent.stream.flush();
+        let Some(leader) = &mut self.leader else {
+            return;
+        };
+        let other = leader.flush();
+        if self.is_ending && (leader.backlog() == 0 || other == Other::Closed) {
+            // The leader sees that the agent is gone.
+            self.leader = None;
+        }
     }
 }
 
 struct Deputy<'a> {
     options: &'a Run,
+    rendezvous: &'a Rendezvous,
+    /// Of the whole job.
+    size: u32,
     pairs: Vec<Pair>,
     lines: Lines,
     signals: Signals,
@@ -144,8 +185,8 @@ struct Deputy<'a> {
     interrupts: u32,
     /// The exit code, when the leader has said it.
     code: Option<u8>,
-    /// Since when all agents are gone.
-    alone_since: Option<Instant>,
+    /// Whether the leader was told that nobody reads what we print.
+    is_unread: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,13 +206,8 @@ impl Deputy<'_> {
         loop {
             self.printer.print_log();
             self.give_room();
-            for pair in &mut self.pairs {
-                // That one is closed shows when it is read.
-                let _ = pair.agent.stream.flush();
-                if let Some(leader) = &mut pair.leader {
-                    let _ = leader.flush();
-                }
-            }
+            self.pairs.iter_mut().for_each(Pair::flush);
+            self.notice_unread();
             if let Some(code) = self.outcome() {
                 self.printer.lift_bars();
                 if self.printer.backlog() == 0 {
@@ -184,16 +220,21 @@ impl Deputy<'_> {
         }
     }
 
+    /// Nobody who does not read what is printed keeps a job going.
+    fn notice_unread(&mut self) {
+        if self.printer.is_closed() && self.interrupts < IMPATIENCE && !self.is_unread {
+            self.is_unread = true;
+            self.lines.say(&FromDeputy::Unread);
+        }
+    }
+
     /// The exit code, when there is nothing left to do.
     fn outcome(&mut self) -> Option<u8> {
         if !self.pairs.iter().all(Pair::is_over) {
             return None;
         }
-        let since = *self.alone_since.get_or_insert_with(Instant::now);
-        let is_late = since.elapsed() > LAST_WORD;
-        if self.code.is_none() && (self.lines.is_closed() || is_late) {
-            self.printer
-                .say("the half that leads is gone, and did not say how the job ended.");
+        if self.code.is_none() && self.lines.is_closed() {
+            self.printer.say(LOST);
             self.code = Some(HALF_LOST);
         }
         self.code
@@ -221,7 +262,7 @@ impl Deputy<'_> {
         }
         watched.extend(self.printer.waiting().map(Watched::Print));
         for (i, pair) in self.pairs.iter().enumerate() {
-            if !pair.is_over() {
+            if !pair.has_ended() {
                 watched.push(Watched::Agent(i));
                 if pair.agent.stream.backlog() > 0 {
                     watched.push(Watched::AgentOutput(i));
@@ -300,7 +341,7 @@ impl Deputy<'_> {
     fn handle_lines(&mut self) {
         for word in self.lines.hear::<FromLeader>() {
             match word {
-                FromLeader::Say(sentence) => self.printer.say(&sentence),
+                FromLeader::Say(sentence) => self.printer.say(&printable(&sentence)),
                 FromLeader::End(code) => self.code = Some(code),
             }
         }
@@ -366,10 +407,7 @@ impl Deputy<'_> {
                     "host {host} cannot be reached: {why}; check --hosts and --remote-shell."
                 ));
             }
-            if let Some(mut leader) = pair.leader.take() {
-                // What it said last; then the leader sees that it is gone.
-                let _ = leader.flush();
-            }
+            pair.is_ending = true;
         }
     }
 
@@ -383,7 +421,9 @@ impl Deputy<'_> {
         loop {
             match leader.next(ToAgent::decode) {
                 Ok(Some(ToAgent::Start(mut start))) => {
-                    complete(self.options, &mut start)?;
+                    check(self.options, self.size, &pair.ranks, &start)?;
+                    complete(self.options, self.rendezvous, &mut start)?;
+                    leader.forget_taken();
                     let frame = ToAgent::Start(start);
                     let fits = frame.encode(pair.agent.stream.queue_secret());
                     fits.context("the arguments and the environment are too long; give fewer")?;
@@ -406,8 +446,30 @@ impl Deputy<'_> {
     }
 }
 
+/// What the leader may decide for this site, and nothing else.
+fn check(options: &Run, size: u32, ranks: &[u32], start: &Start) -> anyhow::Result<()> {
+    let is_agreed = start.on_death == options.on_death()
+        && start.part.max_restarts == options.max_restarts
+        && start.part.pace == options.preset();
+    let is_plain = |network: &Network| {
+        !network.trusted
+            && network.carrier == Carrier::Tcp { port: 0 }
+            && network.interfaces.is_empty()
+    };
+    let is_ours = start.size == size
+        && start.ranks == ranks
+        && start.networks.iter().all(is_plain)
+        && start.others.is_empty()
+        && start.channels.is_empty();
+    ensure!(
+        is_agreed && is_ours,
+        "the half that leads wants to start something else here than was agreed; have the same mizzen at both sites"
+    );
+    Ok(())
+}
+
 /// What is run at this site is what its user said.
-fn complete(options: &Run, start: &mut Start) -> anyhow::Result<()> {
+fn complete(options: &Run, rendezvous: &Rendezvous, start: &mut Start) -> anyhow::Result<()> {
     let (program, args) = options
         .program
         .split_first()
@@ -422,11 +484,22 @@ fn complete(options: &Run, start: &mut Start) -> anyhow::Result<()> {
         .collect();
     start.cwd = cwd.into_os_string().into_vec();
     start.show_paths = options.show_paths;
+    for door in start
+        .networks
+        .iter_mut()
+        .filter_map(|network| network.door.as_mut())
+    {
+        door.at = rendezvous.door_at.to_string();
+        door.meeting = rendezvous.meeting.to_string();
+    }
     Ok(())
 }
 
+/// Said when the leader did not say how the job ended.
+const LOST: &str = "the connection with the half that leads, at the other site, has ended, and so has the job: its launcher is gone, or a gateway \
+                    between the two, or the sites do not let this job be met any more; `mizzen site status` at the gateways says more.";
 /// The exit code when the other half is lost.
 const HALF_LOST: u8 = 255;
-/// How long the leader may take to say how the job ended, once nothing is left of it here.
-const LAST_WORD: Duration = Duration::from_secs(10);
+/// How long the leader may take to greet us: somebody else may be there first.
+const GREETING: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_secs(1);

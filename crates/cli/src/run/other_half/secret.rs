@@ -2,15 +2,15 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use mizzen_identity::{Authority, Credentials, Identity, MIN_SHARED, server_name};
 use rustls::{ClientConnection, Connection, ServerConnection};
 use zeroize::Zeroizing;
+
+use super::timed::Timed;
 
 /// What both halves have in common.
 pub(in crate::run) struct Shared {
@@ -68,7 +68,7 @@ impl Shared {
     pub(in crate::run) fn shake(
         &self,
         part: Part,
-        mut socket: &TcpStream,
+        socket: &mut Timed<'_>,
     ) -> anyhow::Result<Connection> {
         let credentials = self.credentials(part)?;
         let (mut tls, other): (Connection, Part) = match part {
@@ -81,23 +81,20 @@ impl Shared {
                 Part::Deputy,
             ),
         };
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
-        socket.set_nodelay(true)?;
         while tls.is_handshaking() {
-            tls.complete_io(&mut socket).context(NOT_PROVED)?;
+            // What TLS says of it helps nobody who runs a job.
+            let shaken = tls.complete_io(socket);
+            shaken.map_err(|_| anyhow!(NOT_PROVED))?;
         }
         match credentials.peer(&tls) {
             Ok(peer) if peer == self.identity(other)? => Ok(tls),
             Ok(_) => bail!("both ends are the same half of the job"),
-            Err(error) => Err(error).context(NOT_PROVED),
+            Err(_) => bail!(NOT_PROVED),
         }
     }
 }
 
 const NOT_PROVED: &str =
     "the other end does not prove that it is the other half: both must have the same --secret";
-/// How long the other end may take for each step.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// More than anybody needs.
 const MAX_SECRET: usize = 4096;

@@ -26,7 +26,7 @@ impl Tunnel {
     /// So many ends, as the agents of as many hosts would have them.
     pub(in crate::run) fn open(
         socket: TcpStream,
-        tls: Connection,
+        mut tls: Connection,
         ends: usize,
     ) -> anyhow::Result<(Self, Vec<UnixStream>)> {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -44,6 +44,8 @@ impl Tunnel {
             theirs.push(other);
         }
         socket.set_nonblocking(true)?;
+        // Nothing is added while something waits, but a word that we are there.
+        tls.set_buffer_limit(None);
         let now = Instant::now();
         let passing = Passing {
             socket,
@@ -103,6 +105,21 @@ impl End {
         }
     }
 
+    /// Whether nothing goes through it any more, either way.
+    fn is_over(&self) -> bool {
+        !self.reads && !self.writes && self.backlog() == 0
+    }
+
+    /// Whether nobody has the other end of it any more, not only the half to write to.
+    fn is_gone(&self) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(
+            self.socket.as_fd(),
+            PollFlags::empty(),
+        )];
+        let polled = poll(&mut fds, Some(&Timespec::default()));
+        polled.is_ok() && fds[0].revents().contains(PollFlags::HUP)
+    }
+
     fn backlog(&self) -> usize {
         self.waiting.len() - self.written
     }
@@ -120,8 +137,13 @@ struct Passing {
 
 impl Passing {
     fn go_on(mut self) {
-        // However it ends, the local ends show it: they are closed.
+        // However it ends, the local ends show it: they are closed, after what came for them.
         let _ = self.pass();
+        for end in &mut self.ends {
+            let _ = end.socket.set_nonblocking(false);
+            let _ = end.socket.set_write_timeout(Some(LAST));
+            end.flush();
+        }
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
@@ -129,7 +151,7 @@ impl Passing {
         // What came with the last word of the handshake has no wake-up of its own.
         self.take_plain()?;
         loop {
-            let is_over = self.ends.iter().all(|end| !end.reads && end.backlog() == 0);
+            let is_over = self.ends.iter().all(End::is_over);
             if is_over && !self.tls.wants_write() {
                 self.tls.send_close_notify();
                 let _ = self.tls.write_tls(&mut self.socket);
@@ -210,6 +232,7 @@ impl Passing {
             }
             Ok(_) | Err(_) => {
                 end.reads = false;
+                end.writes &= !end.is_gone();
                 self.say(number as u32, &[])
             }
         }
@@ -257,7 +280,11 @@ impl Passing {
         let mut piece = [0; 16 << 10];
         loop {
             match self.tls.reader().read(&mut piece) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(0) => {
+                    // What was said before counts.
+                    self.hand_out()?;
+                    return Err(ErrorKind::UnexpectedEof.into());
+                }
                 Ok(len) => self.heard.extend_from_slice(&piece[..len]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
@@ -309,6 +336,8 @@ const MAX_BACKLOG: usize = 16 << 20;
 const BEAT: Duration = Duration::from_secs(5);
 /// After so long without a word, the other launcher is gone.
 const SILENCE: Duration = Duration::from_secs(30);
+/// How long who reads what came last may take.
+const LAST: Duration = Duration::from_secs(2);
 /// How often we look whether it is time for that.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -376,6 +405,35 @@ mod tests {
             began.elapsed() < Duration::from_secs(5),
             "all was said: they end"
         );
+    }
+
+    /// Pieces as long as they may be, faster than the other side takes them.
+    #[test]
+    fn what_waits_for_the_network_is_not_lost() {
+        let [(_here, ours), (_there, theirs)] = pair(2);
+        let bytes = vec![7; 8 << 20];
+        thread::scope(|scope| {
+            let (mut from, sent) = (&ours[0], &bytes);
+            scope.spawn(move || from.write_all(sent).unwrap());
+            thread::sleep(Duration::from_millis(200));
+            let mut to = &theirs[0];
+            let mut read = vec![0; bytes.len()];
+            to.read_exact(&mut read).unwrap();
+            assert!(read == bytes);
+        });
+    }
+
+    #[test]
+    fn the_last_words_are_heard() {
+        for _ in 0..20 {
+            let [(here, mut ours), (_there, mut theirs)] = pair(2);
+            ours[1].write_all(b"the end").unwrap();
+            drop(std::mem::take(&mut ours));
+            let mut heard = Vec::new();
+            theirs[1].read_to_end(&mut heard).unwrap();
+            assert_eq!(heard, b"the end");
+            here.finish(Duration::from_secs(10));
+        }
     }
 
     #[test]

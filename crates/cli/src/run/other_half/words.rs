@@ -1,7 +1,7 @@
 //! What launchers say to each other: lines of JSON.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -11,6 +11,8 @@ use mizzen_proto::boot::{MAX_PROCESSES, VERSION};
 use rustls::Connection;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use super::timed::Timed;
 
 /// What the deputy brings.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,6 +52,8 @@ pub(in crate::run) enum FromLeader {
 pub(in crate::run) enum FromDeputy {
     /// Its user sent a signal.
     Signal(u8),
+    /// Nobody reads what it prints.
+    Unread,
 }
 
 impl Hello {
@@ -60,6 +64,10 @@ impl Hello {
             "the mizzen command at site {:?} speaks version {}, this one {VERSION}; install the same at both sites",
             self.site,
             self.version
+        );
+        ensure!(
+            self.door.parse::<SocketAddr>().is_ok(),
+            "the other half does not say where the gateway of its site is"
         );
         let hosts = self.hosts.len();
         ensure!(
@@ -76,7 +84,7 @@ impl Hello {
 /// Says something to the other launcher, and waits until it is written.
 pub(in crate::run) fn say(
     tls: &mut Connection,
-    mut socket: &TcpStream,
+    socket: &mut Timed<'_>,
     what: &impl Serialize,
 ) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(what)?;
@@ -84,7 +92,7 @@ pub(in crate::run) fn say(
     for piece in line.chunks(16 << 10) {
         tls.writer().write_all(piece)?;
         while tls.wants_write() {
-            tls.write_tls(&mut socket).context(GONE)?;
+            tls.write_tls(socket).context(GONE)?;
         }
     }
     Ok(())
@@ -93,14 +101,14 @@ pub(in crate::run) fn say(
 /// Hears something from the other launcher, and nothing beyond it.
 pub(in crate::run) fn hear<T: DeserializeOwned>(
     tls: &mut Connection,
-    mut socket: &TcpStream,
+    socket: &mut Timed<'_>,
 ) -> anyhow::Result<T> {
     let (mut line, mut byte) = (Vec::new(), [0]);
     while byte[0] != b'\n' {
         match tls.reader().read_exact(&mut byte) {
             Ok(()) => line.push(byte[0]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let len = tls.read_tls(&mut socket).context(GONE)?;
+                let len = tls.read_tls(socket).context(GONE)?;
                 ensure!(len > 0, GONE);
                 tls.process_new_packets()?;
             }
@@ -112,6 +120,12 @@ pub(in crate::run) fn hear<T: DeserializeOwned>(
 }
 
 const GONE: &str = "the other launcher is gone";
+
+/// Words of somebody else, for a terminal: without what moves its cursor, or more.
+pub(in crate::run) fn printable(text: &str) -> String {
+    let shown = text.chars().filter(|char| !char.is_control());
+    shown.take(2000).collect()
+}
 
 /// Lines that come and go while other things happen.
 pub(in crate::run) struct Lines {
