@@ -206,9 +206,18 @@ fn mizzen(command: &str) -> Command {
     mizzen
 }
 
+/// Ports at which nobody listens, below those that the system gives to whoever asks for any: nobody gets them in a moment.
 fn free_ports<const N: usize>() -> [u16; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    [(); N].map(|()| {
+        loop {
+            let number = std::process::id() * 31 + NEXT.fetch_add(1, Ordering::Relaxed);
+            let port = 10_000 + (number % 20_000) as u16;
+            if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+                return port;
+            }
+        }
+    })
 }
 
 const WHO: &str = "echo $MIZZEN_RANK of $MIZZEN_SIZE, $MIZZEN_LOCAL_RANK of $MIZZEN_LOCAL_SIZE on ${MIZZEN_HOST%%:*}, $NAME";
