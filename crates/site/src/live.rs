@@ -260,7 +260,7 @@ fn prefix(host: IpAddr) -> IpAddr {
 /// Connections for words with one site at a time: some gateways, and one that was not yet found to be gone.
 const MAX_WORDS: usize = 16;
 /// Connections for bytes with one site at a time, or of one host of this site.
-pub(crate) const MAX_STREAMS: usize = 256;
+const MAX_STREAMS: usize = 256;
 /// Things offered to one site at a time, or by one host of this site.
 const MAX_OFFERS: usize = 512;
 /// All of these.

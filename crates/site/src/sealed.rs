@@ -4,7 +4,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::time::Instant;
 
 use mizzen_identity::{SiteCredentials, SitePeer, server_name};
@@ -220,17 +220,13 @@ impl Read for Records {
 /// Waits until a socket is ready, and not beyond the deadline.
 pub(crate) fn wait(socket: &TcpStream, flags: PollFlags, deadline: Instant) -> io::Result<()> {
     let left = deadline.saturating_duration_since(Instant::now());
-    let mut fds = [PollFd::from_borrowed_fd(descriptor(socket), flags)];
+    let mut fds = [PollFd::from_borrowed_fd(socket.as_fd(), flags)];
     let timeout = Timespec::try_from(left).map_err(wrong)?;
     match poll(&mut fds, Some(&timeout)) {
         Ok(0) => Err(ErrorKind::TimedOut.into()),
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
-}
-
-fn descriptor(socket: &TcpStream) -> BorrowedFd<'_> {
-    socket.as_fd()
 }
 
 /// Why somebody may close a connection before it is one.

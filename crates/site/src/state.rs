@@ -277,4 +277,4 @@ pub(crate) fn after(time: Duration) -> Instant {
 }
 
 /// Strangers at one door at a time.
-pub(crate) const MAX_STRANGERS: usize = 128;
+const MAX_STRANGERS: usize = 128;

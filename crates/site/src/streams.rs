@@ -38,15 +38,13 @@ pub(crate) fn reach_out(state: &State, meeting: &Meeting, thing: &str) -> Come {
             Err(refusal) => why = Some(worse(why, refusal)),
         }
     }
-    match have_dialled(state, meeting, thing, deadline) {
-        Some(Ok(come)) => Ok(come),
-        Some(Err(refusal)) => Err(worse(why, refusal)),
-        None => Err(why.unwrap_or_else(|| {
+    have_dialled(state, meeting, thing, deadline, why).map_err(|why| {
+        why.unwrap_or_else(|| {
             let site = meeting.site();
             let sentence = format!("site \"{site}\" is not connected with this one, and has to dial it; `mizzen site status` says more");
             Refusal::new(Refusal::UNREACHABLE, sentence)
-        })),
-    }
+        })
+    })
 }
 
 /// Until when the first of so many may take.
@@ -174,9 +172,14 @@ pub(crate) fn request(socket: &TcpStream, head: &str, patience: Duration) -> Res
     }
 }
 
-/// Has the other site dial us, over any connection for words that it has with us.
-fn have_dialled(state: &State, meeting: &Meeting, thing: &str, deadline: Instant) -> Option<Come> {
-    let mut answer = None;
+/// Has the other site dial us, over any connection for words that it has with us. `why` is why we could not dial it.
+fn have_dialled(
+    state: &State,
+    meeting: &Meeting,
+    thing: &str,
+    deadline: Instant,
+    mut why: Option<Refusal>,
+) -> Result<(TcpStream, SitePeer), Option<Refusal>> {
     let links = lock(&state.words).get(meeting.site()).cloned();
     let links: Vec<Words> = links
         .into_iter()
@@ -200,24 +203,20 @@ fn have_dialled(state: &State, meeting: &Meeting, thing: &str, deadline: Instant
             false => Err(RecvTimeoutError::Disconnected),
         };
         lock(&state.wanted).remove(&ticket);
-        match come {
-            Ok(Ok(come)) => return Some(Ok(come)),
-            Ok(Err(refusal)) => answer = Some(Err(worse(answer_of(answer), refusal))),
+        let refusal = match come {
+            Ok(Ok(come)) => return Ok(come),
+            Ok(Err(refusal)) => refusal,
             Err(_) => {
                 let sentence = format!(
                     "site \"{}\" did not dial us in time; `mizzen site status` there may say why",
                     meeting.site()
                 );
-                let refusal = Refusal::new(Refusal::UNREACHABLE, sentence);
-                answer = Some(Err(worse(answer_of(answer), refusal)));
+                Refusal::new(Refusal::UNREACHABLE, sentence)
             }
-        }
+        };
+        why = Some(worse(why, refusal));
     }
-    answer
-}
-
-fn answer_of(answer: Option<Come>) -> Option<Refusal> {
-    answer.and_then(Result::err)
+    Err(why)
 }
 
 /// Connects with something that is offered here, for another site.

@@ -49,4 +49,4 @@ pub use far::Far;
 pub use liveness::{Pulse, pulse};
 pub use options::{OpenError, TcpOptions};
 pub use security::{Identify, Records, Security};
-pub use through::{Answer, MAX_HEAD, MAX_REASON, Through};
+pub use through::{Answer, MAX_REASON, Through};

@@ -112,7 +112,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// The longest head of an answer that is read.
-pub const MAX_HEAD: usize = 2048;
+const MAX_HEAD: usize = 2048;
 /// How much of a proxy's reason is kept.
 pub const MAX_REASON: usize = 400;
 
