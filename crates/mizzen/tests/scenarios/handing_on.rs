@@ -651,13 +651,17 @@ pub(crate) fn a_last_reader_that_is_killed_gives_its_buffer_back(job: &Job<'_>) 
                     let (number, frame) = receive(&inbox)?;
                     all[2].post_lent(&number, frame)?;
                 }
+                deck.fetch("both are handed on")?.send(&0u8)?;
                 // It lives on while they come back.
                 inbox.retrieve_from(0).map(drop)?;
                 Ok(())
             }
             _ => {
+                let told = inbox_of(&deck, "both are handed on")?;
                 // One in its hands, and one that it never looked at.
                 let held = receive(&inbox)?;
+                // Rank 1 must not find it dead between the two.
+                told.receive::<u8>()?;
                 job.die((deck, inbox, all, held))
             }
         }
