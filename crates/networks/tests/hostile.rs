@@ -546,12 +546,20 @@ fn keys_are_replaced_under_load_and_nothing_is_lost() {
     });
     let mut clusters = Clusters::striped_hostile(3, deed).sealed(50);
     let mut drivers = pair(&mut clusters);
-    // The other end says what it has after each quarter of its window: 4,096 fragments.
-    assert_eq!(count(&mut drivers, 50_000), (50_000, None));
-    let phases = phases.lock().unwrap_or_else(PoisonError::into_inner);
-    let phases: Vec<u8> = phases.values().copied().collect();
-    let replaced = phases.windows(2).filter(|two| two[0] != two[1]).count();
-    assert!(replaced >= 5, "{replaced} keys");
+    let replaced = || {
+        let phases = phases.lock().unwrap_or_else(PoisonError::into_inner);
+        let phases: Vec<u8> = phases.values().copied().collect();
+        phases.windows(2).filter(|two| two[0] != two[1]).count()
+    };
+    // The other end says what it has after each quarter of its window: 4,096 fragments. How many keys that is depends on how
+    // soon it is heard.
+    for _ in 0..10 {
+        assert_eq!(count(&mut drivers, 50_000), (50_000, None));
+        if replaced() >= 5 {
+            return;
+        }
+    }
+    panic!("{} keys", replaced());
 }
 
 #[test]

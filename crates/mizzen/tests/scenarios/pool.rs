@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
+use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
 use super::{Job, inbox_of, meet};
@@ -55,14 +55,15 @@ pub(crate) fn others_help_the_one_that_has_all_the_work(job: &Job<'_>) {
     job.run(2, |deck| {
         let inbox = (deck.rank() == 0).then(|| inbox_of(&deck, "helped"));
         let inbox = Mutex::new(inbox.transpose()?);
-        let helped = deck.fetch("helped")?;
+        let (helped, waited) = (deck.fetch("helped")?, Once::new());
         let items = at_root(&deck, 0..200u32);
         let outcome = deck.pool().threads(1).map_reported(items, |x| {
             // However late the other comes, there is work left.
-            match inbox.lock().unwrap().take() {
-                Some(inbox) => (0..HELPED).for_each(|_| drop(inbox.retrieve().unwrap())),
-                None if deck.rank() == 1 => helped.send(&x).unwrap(),
-                None => {}
+            match &*inbox.lock().unwrap() {
+                Some(inbox) => waited.call_once(|| {
+                    (0..HELPED).for_each(|_| drop(inbox.retrieve().unwrap()));
+                }),
+                None => helped.send(&x).unwrap(),
             }
             x
         })?;
