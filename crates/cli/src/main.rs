@@ -9,6 +9,7 @@
 //! | `distance.rs` | how far another site is, and what that means |
 //! | `hosts.rs` | the hosts that a user names, and how they are reached |
 //! | `run.rs`, `run/` | the launcher: its loop, the job it decides about, its links to agents, what it prints |
+//! | `running.rs`, `running/` | how a job that runs is asked how it is |
 //! | `bench.rs`, `bench/` | the measurements |
 //! | `doctor.rs`, `doctor/` | whether hosts are ready, and what to do if not |
 //! | `topo.rs`, `topo/` | hosts, networks, gateways, and the ways between ranks |
@@ -21,6 +22,7 @@ mod doctor;
 mod hosts;
 mod options;
 mod run;
+mod running;
 mod signals;
 mod site;
 mod topo;

@@ -7,8 +7,10 @@
 //! | `launcher`, `job` | the loop of a job that is started here; what happens to it, without IO |
 //! | `links`, `starts`, `networks`, `channels`, `convert`, `whereabouts` | agents, and what they are told |
 //! | `printer`, `maps`, `bars` | what is printed |
+//! | `appearance` | what those are told who ask how the job is |
 //! | `other_half`, `meet` | a job of which another half is started at another site |
 
+mod appearance;
 mod bars;
 mod cast;
 mod channels;

@@ -13,9 +13,10 @@ use mizzen_config::{DEFAULT_CHANNEL, JobFile};
 
 use crate::hosts::{deal, parse_hosts, this_host};
 use crate::run::processes;
+use crate::running::{Running, ask};
 use map::Map;
 
-/// Show a job's hosts, networks and gateways, and the way from one rank to another, before it is started.
+/// Show a job's hosts, networks and gateways, and the way from one rank to another, before it is started or while it runs.
 #[derive(Debug, Args)]
 pub(crate) struct Topo {
     /// The job's file, as for `mizzen run`. Without it, all hosts are on one network.
@@ -33,6 +34,10 @@ pub(crate) struct Topo {
     /// How many processes. By default one on each host.
     #[arg(short = 'n', long = "processes", value_name = "N", value_parser = processes)]
     processes: Option<u32>,
+
+    /// Show a job that runs, by the process id of its `mizzen run` on this host. Without one, the only job of this user here.
+    #[arg(long, value_name = "PID", num_args = 0..=1, conflicts_with_all = ["file", "hosts", "gateways", "processes"])]
+    job: Option<Option<u32>>,
 
     /// The channel whose ways to show.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_CHANNEL)]
@@ -52,17 +57,11 @@ pub(crate) struct Topo {
 }
 
 pub(crate) fn topo(options: &Topo) -> anyhow::Result<ExitCode> {
-    let file = match &options.file {
-        Some(path) => JobFile::read(path).context("the job's file cannot be used")?,
-        None => {
-            JobFile::parse("", "[[network]]\nname = \"default\"\n").context("without a file")?
-        }
+    let map = match options.job {
+        Some(job) => running(&ask(job)?, &options.channel)?,
+        None => planned(options)?,
     };
-    let hosts = options.hosts(&file)?;
-    let carriers = hosts.len() - options.gateways.len();
-    let size = options.processes.unwrap_or(carriers as u32);
-    let dealt = deal(size, carriers).collect();
-    let map = Map::new(&file, hosts, dealt, &options.channel)?;
+    let size = map.size();
     let (from, to) = match options.route[..] {
         [] => (0, size - 1),
         [from, to] => (from, to),
@@ -91,6 +90,33 @@ pub(crate) fn topo(options: &Topo) -> anyhow::Result<ExitCode> {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// A job that is not started yet.
+fn planned(options: &Topo) -> anyhow::Result<Map> {
+    let file = match &options.file {
+        Some(path) => JobFile::read(path).context("the job's file cannot be used")?,
+        None => without_file()?,
+    };
+    let hosts = options.hosts(&file)?;
+    let carriers = hosts.len() - options.gateways.len();
+    let size = options.processes.unwrap_or(carriers as u32);
+    let dealt = deal(size, carriers).collect();
+    Map::new(&file, hosts, dealt, &options.channel)
+}
+
+fn running(running: &Running, channel: &str) -> anyhow::Result<Map> {
+    let file = match &running.file {
+        Some(text) => JobFile::parse("the job's file", text)
+            .context("the job was started by another version of mizzen")?,
+        None => without_file()?,
+    };
+    let (hosts, places) = (running.hosts.clone(), running.places.clone());
+    Ok(Map::new(&file, hosts, places, channel)?.of(running))
+}
+
+fn without_file() -> anyhow::Result<JobFile> {
+    JobFile::parse("", "[[network]]\nname = \"default\"\n").context("without a file")
 }
 
 impl Topo {

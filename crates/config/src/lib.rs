@@ -136,6 +136,7 @@ pub use site::{EditError, NewSite, PeerSite, SiteFile};
 /// A job's file that has been checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFile {
+    text: String,
     networks: Vec<Network>,
     channels: Vec<Channel>,
     virtual_channels: Vec<VirtualChannel>,
@@ -170,6 +171,7 @@ impl JobFile {
     pub fn parse(name: &str, text: impl AsRef<[u8]>) -> Result<Self, Error> {
         let contents = check::file(name, text.as_ref())?;
         Ok(Self {
+            text: String::from_utf8_lossy(text.as_ref()).into_owned(),
             networks: contents.networks,
             channels: contents.channels,
             virtual_channels: contents.virtual_channels,
@@ -193,6 +195,18 @@ impl JobFile {
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let (name, text) = check::read(path.as_ref())?;
         Self::parse(&name, &text)
+    }
+
+    /// What was parsed: whoever parses it has the same file.
+    ///
+    /// ```
+    /// # use mizzen_config::JobFile;
+    /// let file = JobFile::parse("mizzen.toml", "[[network]]\nname = 'site'\n")?;
+    /// assert_eq!(JobFile::parse("elsewhere", file.text())?, file);
+    /// # Ok::<(), mizzen_config::Error>(())
+    /// ```
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The networks, in the order of the file. There is at least one.

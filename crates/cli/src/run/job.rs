@@ -14,6 +14,7 @@
 mod rank;
 mod words;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mizzen_proto::boot::{Death, OnDeath, SignalOrigin, ToAgent, Unreachable};
@@ -59,6 +60,8 @@ struct Host {
     joined: bool,
     /// How its link to the launcher ended: a clause.
     closed: Option<String>,
+    /// Whether the log says that its agent has ended.
+    ended: bool,
 }
 
 /// Why the job was stopped.
@@ -391,9 +394,10 @@ impl Job {
     }
 
     fn read_host_ended(&mut self, host: usize, how: HostEnd) -> Vec<Action> {
-        if host >= self.hosts.len() {
+        let Some(state) = self.hosts.get_mut(host) else {
             return vec![];
-        }
+        };
+        state.ended = true;
         if how == HostEnd::Left {
             // What it was never told to start ends with it.
             self.end_all_of(host);
@@ -486,6 +490,20 @@ impl Job {
                 Some(format!("{}{tail}", self.words_of_loss(host, how)))
             }
         }
+    }
+
+    /// Hosts that are gone.
+    pub(crate) fn gone(&self) -> Vec<usize> {
+        let hosts = self.hosts.iter().enumerate();
+        let gone = hosts.filter(|(_, host)| host.ended || host.closed.is_some());
+        gone.map(|(index, _)| index).collect()
+    }
+
+    /// Ranks that have ended, and how: predicates.
+    pub(crate) fn ended(&self) -> BTreeMap<u32, String> {
+        let ranks = (0..).zip(&self.ranks);
+        let ended = ranks.filter_map(|(rank, state)| Some((rank, state.ended?)));
+        ended.map(|(rank, how)| (rank, words::death(how))).collect()
     }
 
     /// How many ranks there are.
@@ -599,6 +617,7 @@ impl Host {
             name,
             joined: false,
             closed: None,
+            ended: false,
         }
     }
 }

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use tracing::debug;
 
+use super::appearance::Appearance;
 use super::cast::Cast;
 use super::job::{Action, Job};
 use super::links::{self, Link, Phase};
@@ -22,6 +23,7 @@ use super::other_half::{Far, FromDeputy};
 use super::printer::{self, Printer};
 use super::starts::starts;
 use super::whereabouts::Whereabouts;
+use crate::running::Door;
 use crate::signals;
 
 /// All of a job that is started here.
@@ -46,6 +48,9 @@ pub(super) struct Launcher {
     passes: bool,
     /// The launcher of the other half, if the job has two.
     far: Option<Far>,
+    /// Where the user's other commands ask how the job is.
+    door: Option<Door>,
+    appearance: Appearance,
 }
 
 /// What poll watches.
@@ -58,6 +63,8 @@ enum Watched {
     Print(Stream),
     /// The launcher of the other half.
     Far,
+    /// Somebody who asks how the job is.
+    Door,
 }
 
 impl Launcher {
@@ -69,6 +76,7 @@ impl Launcher {
         signals: Signals,
         printer: Printer,
     ) -> anyhow::Result<Self> {
+        let appearance = Appearance::new(options, &cast);
         let names = cast.hosts.iter().map(|host| host.name.clone()).collect();
         let job = Job::new(
             &cast.places,
@@ -97,6 +105,8 @@ impl Launcher {
             root_heard: None,
             passes: false,
             far,
+            door: open_door(),
+            appearance,
         })
     }
 
@@ -170,6 +180,7 @@ impl Launcher {
         watched.extend(self.printer.waiting().map(Watched::Print));
         let far = self.far.as_ref().and_then(Far::fd);
         watched.extend(far.map(|_| Watched::Far));
+        watched.extend(self.door.iter().map(|_| Watched::Door));
         for (i, link) in self
             .links
             .iter()
@@ -228,6 +239,10 @@ impl Launcher {
                 let far = self.far.as_ref().and_then(Far::fd);
                 (far.unwrap_or(self.signals.as_fd()), PollFlags::IN)
             }
+            Watched::Door => {
+                let door = self.door.as_ref().map(Door::fd);
+                (door.unwrap_or(self.signals.as_fd()), PollFlags::IN)
+            }
         };
         PollFd::from_borrowed_fd(fd, flags)
     }
@@ -241,6 +256,10 @@ impl Launcher {
             Watched::Stderr(i) => self.links[i].read_stderr(),
             Watched::Print(stream) => self.printer.write(stream),
             Watched::Far => self.handle_far(),
+            Watched::Door => {
+                let running = || self.appearance.running(&self.job, self.began.elapsed());
+                self.door.iter().for_each(|door| door.answer(running));
+            }
         }
     }
 
@@ -643,6 +662,13 @@ impl Launcher {
     fn is_local(&self) -> bool {
         self.links.iter().all(Link::is_local)
     }
+}
+
+/// A job that nobody can ask is still a job.
+fn open_door() -> Option<Door> {
+    let door = Door::open();
+    door.inspect_err(|error| debug!(%error, "nobody can ask how the job is"))
+        .ok()
 }
 
 /// What was decided, for those who want to know.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::map::{Map, Route};
+use super::map::{Host, Map, Route};
 use super::text::way;
 
 /// An SVG.
@@ -68,10 +68,10 @@ pub(super) fn draw(map: &Map, route: &Route) -> String {
     for (host, x) in layout.hosts.iter().enumerate() {
         let Some(x) = *x else { continue };
         let described = &map.hosts[host];
-        let (fill, stroke) = if described.is_gateway {
-            ("#fdebd0", "#ca6f1e")
-        } else {
-            ("white", "#5d6d7e")
+        let (fill, stroke) = match (described.is_gone, described.is_gateway) {
+            (true, _) => ("#eaeded", "#c0392b"),
+            (false, true) => ("#fdebd0", "#ca6f1e"),
+            (false, false) => ("white", "#5d6d7e"),
         };
         let _ = writeln!(
             svg,
@@ -83,7 +83,7 @@ pub(super) fn draw(map: &Map, route: &Route) -> String {
             escape(&short(&described.name)),
             x + HOST / 2.0,
             HOSTS + 34.0,
-            ranks(&described.ranks, described.is_gateway)
+            state(map, described)
         );
     }
     for (x, more) in &layout.more {
@@ -186,15 +186,20 @@ impl Layout {
     }
 }
 
-fn ranks(ranks: &[u32], is_gateway: bool) -> String {
-    let ranks = match ranks {
+/// What is written below the name of a host.
+fn state(map: &Map, host: &Host) -> String {
+    let ranks = match &host.ranks[..] {
         [] => "no rank".to_owned(),
         [one] => format!("rank {one}"),
         [first, .., last] => format!("ranks {first}-{last}"),
     };
-    match is_gateway {
-        true => format!("gateway, {ranks}"),
-        false => ranks,
+    let ended = host.ranks.iter().filter(|rank| map.has_ended(**rank));
+    match (ended.count(), host.ranks.len()) {
+        _ if host.is_gone => format!("gone, {ranks}"),
+        (ended, all) if all > 0 && ended == all => format!("{ranks}, ended"),
+        (1.., _) => format!("{ranks}, some ended"),
+        _ if host.is_gateway => format!("gateway, {ranks}"),
+        _ => ranks,
     }
 }
 

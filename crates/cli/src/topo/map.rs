@@ -1,5 +1,6 @@
 //! A job's hosts and networks, and the ways between them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -9,9 +10,13 @@ use mizzen_proto::route::{Cost, Part, Plan, Table};
 use serde::Serialize;
 
 use crate::run::cost_of;
+use crate::running::Running;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Map {
+    /// Of a job that runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) job: Option<Job>,
     pub(super) clusters: Vec<Cluster>,
     pub(super) hosts: Vec<Host>,
     pub(super) networks: Vec<Network>,
@@ -23,6 +28,15 @@ pub(super) struct Map {
     parts: Vec<usize>,
     #[serde(skip)]
     plan: Plan,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Job {
+    pub(super) pid: u32,
+    pub(super) program: String,
+    pub(super) seconds: u64,
+    /// Ranks that have ended, and how, as predicates.
+    pub(super) ended: BTreeMap<u32, String>,
 }
 
 /// Hosts are named by their numbers from here on.
@@ -38,6 +52,8 @@ pub(super) struct Host {
     pub(super) ranks: Vec<u32>,
     /// Whether it is a gateway of the channel whose ways are shown.
     pub(super) is_gateway: bool,
+    /// Whether a job that runs goes on without it.
+    pub(super) is_gone: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -72,11 +88,13 @@ pub(super) struct Route {
     pub(super) to_host: usize,
     /// What a short message takes, in microseconds, and bytes per second, if there is a way between two hosts.
     pub(super) expected: Option<(f64, u64)>,
+    /// Which of the two has ended.
+    pub(super) ended: Option<u32>,
 }
 
 impl Route {
     pub(super) fn is_there(&self) -> bool {
-        self.from_host == self.to_host || !self.steps.is_empty()
+        self.ended.is_none() && (self.from_host == self.to_host || !self.steps.is_empty())
     }
 }
 
@@ -124,8 +142,10 @@ impl Map {
                 .map(|(rank, _)| rank)
                 .collect(),
             is_gateway: gateways.contains(&name.as_str()),
+            is_gone: false,
         };
         Ok(Self {
+            job: None,
             clusters: clusters(file, &names),
             hosts: hosts.iter().enumerate().map(host).collect(),
             channels: channels(file, &names),
@@ -134,6 +154,32 @@ impl Map {
             parts: numbered,
             plan,
         })
+    }
+
+    /// As it is now, where it runs.
+    pub(super) fn of(mut self, running: &Running) -> Self {
+        for host in &running.gone {
+            self.hosts[*host].is_gone = true;
+        }
+        self.job = Some(Job {
+            pid: running.pid,
+            program: running.program.clone(),
+            seconds: running.seconds,
+            ended: running.ended.clone(),
+        });
+        self
+    }
+
+    /// How many ranks there are.
+    pub(super) fn size(&self) -> u32 {
+        let ranks = self.hosts.iter().map(|host| host.ranks.len());
+        ranks.sum::<usize>() as u32
+    }
+
+    /// Whether it has ended.
+    pub(super) fn has_ended(&self, rank: u32) -> bool {
+        let job = self.job.as_ref();
+        job.is_some_and(|job| job.ended.contains_key(&rank))
     }
 
     /// The way from one rank to another, hop by hop, as each host on it would choose.
@@ -145,10 +191,12 @@ impl Map {
                 .unwrap_or(0)
         };
         let (from_host, to_host) = (host_of(from), host_of(to));
+        let is_gone = |host: HostId| self.hosts[host.0 as usize].is_gone;
         let (mut here, mut steps) = (from_host, Vec::new());
         let (mut latency, mut rate) = (0.0, u64::MAX);
-        while here != to_host {
-            let table = Table::new(&self.plan, HostId(here as u32), |_| false);
+        let ended = [from, to].into_iter().find(|rank| self.has_ended(*rank));
+        while here != to_host && ended.is_none() {
+            let table = Table::new(&self.plan, HostId(here as u32), is_gone);
             let Some(hop) = table.next(&self.plan, HostId(to_host as u32), 0) else {
                 steps.clear();
                 break;
@@ -167,6 +215,7 @@ impl Map {
             steps,
             to_host,
             expected,
+            ended,
         }
     }
 }
@@ -301,6 +350,37 @@ mod tests {
         assert_eq!(rate, 1_700_000_000);
         // Two ranks of one host need no network.
         assert!(map.route(0, 1).steps.is_empty() && map.route(0, 1).is_there());
+    }
+
+    #[test]
+    fn of_a_job_that_runs_the_way_is_that_of_now() {
+        let text = "[[network]]\nname = 'a'\nhosts = ['x', 'g', 'h']\n\
+            [[network]]\nname = 'b'\nhosts = ['g', 'h', 'y']\n";
+        let mut running = Running {
+            version: String::new(),
+            pid: 1,
+            program: "p".to_owned(),
+            seconds: 0,
+            file: Some(text.to_owned()),
+            hosts: ["x", "y", "g", "h"].map(str::to_owned).into(),
+            places: vec![0, 1],
+            gone: vec![],
+            ended: BTreeMap::new(),
+        };
+        let gateway = |running: &Running| {
+            let map = crate::topo::running(running, "default").unwrap();
+            map.route(0, 1).steps.first().map(|(_, host)| *host)
+        };
+        let first = gateway(&running).unwrap();
+        running.gone.push(first);
+        let second = gateway(&running).unwrap();
+        assert_eq!([2, 3], [first.min(second), first.max(second)]);
+        running.gone.push(second);
+        assert_eq!(gateway(&running), None);
+        running.gone.clear();
+        running.ended.insert(1, "exited with code 0".to_owned());
+        let map = crate::topo::running(&running, "default").unwrap();
+        assert!(!map.route(0, 1).is_there() && map.route(0, 0).is_there());
     }
 
     #[test]

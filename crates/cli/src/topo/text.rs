@@ -17,7 +17,7 @@ pub(super) struct Whole<'a> {
 }
 
 pub(super) fn text(map: &Map, route: &Route) -> String {
-    let mut text = String::new();
+    let mut text = state(map);
     for cluster in &map.clusters {
         let _ = writeln!(
             text,
@@ -48,6 +48,48 @@ pub(super) fn text(map: &Map, route: &Route) -> String {
     text
 }
 
+/// How a job that runs is.
+fn state(map: &Map) -> String {
+    let mut text = String::new();
+    let Some(job) = &map.job else {
+        return text;
+    };
+    let processes = match map.size() {
+        1 => "1 process".to_owned(),
+        more => format!("{more} processes"),
+    };
+    let ended = match job.ended.len() {
+        0 => String::new(),
+        ended => format!(", {ended} ended"),
+    };
+    let age = match (job.seconds / 60, job.seconds % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    };
+    let _ = writeln!(
+        text,
+        "job {} ({}): {processes}{ended}, started {age} ago",
+        job.pid, job.program
+    );
+    for (rank, how) in job.ended.iter().take(SHOWN) {
+        let _ = writeln!(text, "rank {rank} {how}");
+    }
+    if job.ended.len() > SHOWN {
+        let _ = writeln!(text, "and {} more", job.ended.len() - SHOWN);
+    }
+    let gone = map
+        .hosts
+        .iter()
+        .enumerate()
+        .filter(|(_, host)| host.is_gone);
+    let gone: Vec<usize> = gone.map(|(index, _)| index).collect();
+    if !gone.is_empty() {
+        let _ = writeln!(text, "gone: {}", hosts(map, &gone));
+    }
+    text.push('\n');
+    text
+}
+
 /// The way from one rank to another, as a sentence.
 pub(super) fn way(map: &Map, route: &Route) -> String {
     let name = |host: usize| &map.hosts[host].name;
@@ -57,14 +99,18 @@ pub(super) fn way(map: &Map, route: &Route) -> String {
         name(route.from_host),
         name(route.to_host)
     );
+    if let Some(rank) = route.ended {
+        return format!("{ends}: rank {rank} has ended.");
+    }
     if route.from_host == route.to_host {
         return format!("{ends}: through memory.");
     }
     let Some((latency, rate)) = route.expected else {
-        return format!(
-            "{ends}: no way on the channel {}; put a host on networks of both.",
-            map.channel
-        );
+        let advice = match map.hosts.iter().any(|host| host.is_gone) {
+            true => "hosts that were on it are gone",
+            false => "put a host on networks of both",
+        };
+        return format!("{ends}: no way on the channel {}; {advice}.", map.channel);
     };
     let mut steps = name(route.from_host).clone();
     for (network, host) in &route.steps {
