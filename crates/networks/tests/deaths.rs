@@ -3,13 +3,14 @@
 mod common;
 
 use std::io::IoSlice;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use common::{Clusters, id, link, process, until};
 use mizzen_driver::{Driver, Event, PeerId};
 use mizzen_networks::{RelayedDriver, agent_id};
 use mizzen_proto::membership::HostId;
-use mizzen_proto::relay::{FragmentHeader, Lane, Route, Said, Word};
+use mizzen_proto::relay::{FragmentHeader, Lane, RelayFrame, Route, Said, Word};
 
 /// The host of the gateway that a link goes through.
 fn gateway_of(driver: &RelayedDriver, peer: PeerId) -> HostId {
@@ -174,4 +175,60 @@ fn who_breaks_a_rule_loses_the_link_and_leaves_nothing() {
         assert!(is_refused, "{length} bytes that begin with {first:?}");
         assert_eq!(clusters.at(0).held(), 0, "{length}");
     }
+}
+
+#[test]
+fn what_is_said_to_an_earlier_life_is_no_wish_for_a_circuit() {
+    // What rank 0 says of the circuit that it dialled comes once more: to the next life of rank 1.
+    let kept: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
+    let old = Arc::clone(&kept);
+    let deed = move |_, bytes: &[u8]| {
+        let mut old = old.lock().unwrap_or_else(PoisonError::into_inner);
+        let (to, said) = match RelayFrame::decode(bytes) {
+            Ok(RelayFrame::Word(word)) => (word.route.to, word.said),
+            _ => return vec![bytes.to_vec()],
+        };
+        match said {
+            Said::Open { dialled: true, .. } if to == process(1) => {
+                *old = Some(bytes.to_vec());
+                vec![bytes.to_vec()]
+            }
+            Said::Open { dialled: false, .. } if to == process(1) => {
+                old.take().into_iter().chain([bytes.to_vec()]).collect()
+            }
+            _ => vec![bytes.to_vec()],
+        }
+    };
+    let mut clusters = Clusters::hostile(1, Arc::new(deed)).plain();
+    let [first, second] = [0, 1].map(|rank| clusters.attach(id(rank)));
+    let mut drivers = vec![first, second];
+    link(&mut drivers);
+    let say = |drivers: &mut [RelayedDriver], text: &[u8]| {
+        let sent = drivers[1].send_frame(id(0), &[IoSlice::new(text)]);
+        sent.expect("room");
+        until(
+            drivers,
+            0,
+            |event| matches!(event, Event::Frame { bytes, .. } if *bytes == text),
+        );
+    };
+    say(&mut drivers, b"old");
+    let is_kept = || {
+        kept.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
+    };
+    while !is_kept() {
+        say(&mut drivers, b"old");
+    }
+    drop(drivers.pop());
+    until(&mut drivers, 0, |event| matches!(event, Event::Lost { .. }));
+    drivers.push(clusters.attach(id(1)));
+    let at = drivers[0].locator().clone();
+    drivers[1].connect(id(0), &at).expect("a good locator");
+    until(&mut drivers, 1, |event| {
+        matches!(event, Event::Connected { .. })
+    });
+    assert!(!is_kept(), "it was said to the next life");
+    say(&mut drivers, b"new");
 }

@@ -416,10 +416,7 @@ fn a_gateway_that_dials_in_anothers_name_holds_nobody_up_for_longer_than_it_is_t
             return sent;
         }
         if let Ok(RelayFrame::Word(word)) = RelayFrame::decode(bytes) {
-            let said = Said::Open {
-                dialled: true,
-                progress: Progress::default(),
-            };
+            let said = Said::Wanted { granted: 0 };
             let circuit = u64::MAX;
             let word = Word {
                 said,

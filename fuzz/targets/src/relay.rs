@@ -129,7 +129,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let opens = [true, false].map(|dialled| Said::Open { dialled, progress });
     let mut all: Vec<Vec<u8>> = opens
         .into_iter()
-        .chain([Said::Closed, Said::NoWay])
+        .chain([Said::Closed, Said::NoWay, Said::Wanted { granted: 1 << 22 }])
         .map(|said| word(said).to_bytes().to_vec())
         .collect();
     all.push(

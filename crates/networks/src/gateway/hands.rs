@@ -430,7 +430,7 @@ impl State {
                 self.send(out, drivers);
             }
             // Nobody answers an answer.
-            None if matches!(word.said, Said::Open { .. }) => {
+            None if matches!(word.said, Said::Wanted { .. } | Said::Open { .. }) => {
                 self.say(id, no_way(word.route, word.circuit));
             }
             None => {}

@@ -228,7 +228,9 @@ impl Circuits {
             // We are not where it looks for us.
             let (peer, host) = (process_id(word.route.from), word.route.from_host);
             return match word.said {
-                Said::Open { .. } => self.reply(peer, host, word.circuit, Said::Closed),
+                Said::Wanted { .. } | Said::Open { .. } => {
+                    self.reply(peer, host, word.circuit, Said::Closed);
+                }
                 Said::Closed | Said::NoWay => {}
             };
         }
@@ -258,20 +260,27 @@ impl Circuits {
             ) if dial.circuit == circuit && dial.host == host => {
                 self.open(peer, host, circuit, true, via, Some(progress));
             }
-            (Said::Open { dialled: false, .. }, _) => self.reply(peer, host, circuit, Said::Closed),
+            // It was given up, or its other end was an earlier life of this process.
+            (Said::Open { .. }, _) => self.reply(peer, host, circuit, Said::Closed),
+            // Asked for twice.
+            (Said::Wanted { granted }, Some(Peer::Linked(link)))
+                if link.circuit == circuit && !link.line.dialled() =>
+            {
+                let progress = Progress::of_wanted(granted);
+                link.line.handle_progress(progress, now);
+                self.touch(peer);
+                self.look_by(now + REMIND);
+            }
             // Of two who dial each other the lesser wins, unless it finds no way.
-            (Said::Open { dialled: true, .. }, Some(Peer::Dialling(dial)))
+            (Said::Wanted { .. }, Some(Peer::Dialling(dial)))
                 if process_id(self.me) < peer && !dial.has_no_way => {}
-            (Said::Open { dialled: true, .. }, Some(Peer::Linked(link)))
+            (Said::Wanted { .. }, Some(Peer::Linked(link)))
                 if process_id(self.me) < peer && link.guard.is_shaking() && link.line.dialled() => {
             }
-            (
-                Said::Open {
-                    dialled: true,
-                    progress,
-                },
-                _,
-            ) => self.accept(via, &word.route, circuit, progress),
+            (Said::Wanted { granted }, _) => {
+                let progress = Progress::of_wanted(granted);
+                self.accept(via, &word.route, circuit, progress);
+            }
             (Said::Closed, Some(Peer::Linked(link))) if link.circuit == circuit => {
                 self.lose(peer, LossReason::Closed);
             }
@@ -574,19 +583,11 @@ impl Circuits {
             // What leads nowhere is not tried twice in a row.
             let tries = dial.tries;
             dial.put_off(now);
-            let progress = Progress {
-                granted: WINDOW,
-                ..Progress::default()
-            };
-            let said = Said::Open {
-                dialled: true,
-                progress,
-            };
             let word = Word {
                 route,
                 hop: 0,
                 circuit: dial.circuit,
-                said,
+                said: Said::Wanted { granted: WINDOW },
             };
             let again = dial.again;
             let flow = word.route.flow().flow.wrapping_add(tries);

@@ -133,7 +133,12 @@ pub struct Word {
 /// What is said of a circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
-    /// It is wanted, or there.
+    /// It is asked for. If it is there, this is older than what else was said.
+    Wanted {
+        /// Bytes that may be sent to who asks, from the beginning.
+        granted: u64,
+    },
+    /// It is there.
     Open {
         /// Whether who says it has dialled.
         dialled: bool,
@@ -159,6 +164,17 @@ pub struct Progress {
     pub blocked: u64,
 }
 
+impl Progress {
+    /// How far an end is with a circuit that it asks for.
+    #[must_use]
+    pub fn of_wanted(granted: u64) -> Self {
+        Self {
+            granted,
+            ..Self::default()
+        }
+    }
+}
+
 impl Word {
     /// Its bytes.
     #[must_use]
@@ -167,6 +183,7 @@ impl Word {
             Said::Open { dialled, progress } => (if dialled { 1 } else { 2 }, progress),
             Said::Closed => (3, Progress::default()),
             Said::NoWay => (4, Progress::default()),
+            Said::Wanted { granted } => (5, Progress::of_wanted(granted)),
         };
         let layout = WordLayout {
             kind: KIND_WORD,
@@ -366,6 +383,9 @@ fn decode_word<'a>(bytes: &[u8]) -> Option<RelayFrame<'a>> {
         },
         3 if is_empty => Said::Closed,
         4 if is_empty => Said::NoWay,
+        5 if progress == Progress::of_wanted(progress.granted) => Said::Wanted {
+            granted: progress.granted,
+        },
         _ => return None,
     };
     let word = Word {

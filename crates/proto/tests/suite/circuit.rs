@@ -136,6 +136,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
                 Said::Open { dialled, progress }
             }
         ),
+        any::<u64>().prop_map(|granted| Said::Wanted { granted }),
         Just(Said::Closed),
         Just(Said::NoWay)
     ];
