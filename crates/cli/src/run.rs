@@ -39,6 +39,7 @@ pub(crate) use links::{Link, quote};
 pub(crate) use options::{AFTER_RUN, Run, processes};
 pub(crate) use printer::say;
 use printer::{Label, Printer};
+pub(crate) use whereabouts::without_file;
 
 /// Runs a job to its end, and returns its exit code.
 pub(crate) fn run(options: Run) -> anyhow::Result<ExitCode> {

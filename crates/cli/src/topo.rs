@@ -12,7 +12,7 @@ use clap::Args;
 use mizzen_config::{DEFAULT_CHANNEL, JobFile};
 
 use crate::hosts::{deal, parse_hosts, this_host};
-use crate::run::processes;
+use crate::run::{processes, without_file};
 use crate::running::{Running, ask};
 use map::Map;
 
@@ -113,10 +113,6 @@ fn running(running: &Running, channel: &str) -> anyhow::Result<Map> {
     };
     let (hosts, places) = (running.hosts.clone(), running.places.clone());
     Ok(Map::new(&file, hosts, places, channel)?.of(running))
-}
-
-fn without_file() -> anyhow::Result<JobFile> {
-    JobFile::parse("", "[[network]]\nname = \"default\"\n").context("without a file")
 }
 
 impl Topo {

@@ -8,6 +8,11 @@ use super::convert::cost_of;
 use super::job::Job;
 use crate::hosts::Host;
 
+/// What a job without a file is like: all hosts are on one network.
+pub(crate) fn without_file() -> anyhow::Result<JobFile> {
+    JobFile::parse("", "[[network]]\nname = \"default\"\n").context("without a file")
+}
+
 /// The topology of a job, encoded; empty, if there are too many hosts to tell of.
 pub(super) struct Whereabouts(Vec<u8>);
 
@@ -15,9 +20,7 @@ impl Whereabouts {
     pub(super) fn new(file: Option<JobFile>, hosts: &[Host], job: &Job) -> anyhow::Result<Self> {
         let file = match file {
             Some(file) => file,
-            None => {
-                JobFile::parse("", "[[network]]\nname = \"default\"\n").context("without a file")?
-            }
+            None => without_file()?,
         };
         // Nobody may ever ask.
         Ok(Self(
