@@ -116,6 +116,28 @@ impl Endpoint {
         self.0.bind(name, address)
     }
 
+    /// Whether a name may be bound by this process: names with a cluster before a colon, `west:board`, are for those of that cluster. The
+    /// launcher is asked only if the name has a colon.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError::Refused`], which says whose it is.
+    pub fn check_cluster_of(&self, name: &str) -> Result<(), BindError> {
+        if !name.contains(':') {
+            return Ok(());
+        }
+        let refusal = match self.topology() {
+            Ok(topology) => topology.refuses(name),
+            Err(error) => Some(format!(
+                "whether it is another cluster's is not known: {error}"
+            )),
+        };
+        refusal.map_or(Ok(()), |cause| {
+            let name = name.to_owned();
+            Err(BindError::Refused { name, cause })
+        })
+    }
+
     /// Whether this process bound the name.
     #[must_use]
     pub fn has_bound(&self, name: &str) -> bool {

@@ -119,6 +119,40 @@ impl Topology {
         clusters
     }
 
+    /// The cluster of this process.
+    ///
+    /// ```
+    /// mizzen::local(2, |deck| {
+    ///     // One board in each cluster, which others find by the cluster's name.
+    ///     let topology = deck.topology()?;
+    ///     let name = format!("{}:board", topology.my_cluster());
+    ///     let board = deck.mailbox()?;
+    ///     if deck.rank() == 0 {
+    ///         deck.bind(&name, &board)?;
+    ///     }
+    ///     deck.fetch(&name)?.send(&1u32)?;
+    ///     deck.finish()
+    /// }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn my_cluster(&self) -> &str {
+        let host = self.host_of(self.me);
+        host.map_or("", |host| &host.cluster)
+    }
+
+    /// Why a name may not be bound by this process, if so: a name that begins with a cluster of the job and a colon is for the processes of
+    /// that cluster.
+    pub(crate) fn refuses(&self, name: &str) -> Option<String> {
+        let (cluster, _) = name.split_once(':')?;
+        let mine = self.my_cluster();
+        if cluster == mine || !self.hosts.iter().any(|host| host.cluster == cluster) {
+            return None;
+        }
+        Some(format!(
+            "names that begin with \"{cluster}:\" are for the processes of the cluster {cluster:?}, and this one is in {mine:?}"
+        ))
+    }
+
     /// The host of a rank. `None` if the job has no such rank.
     #[must_use]
     pub fn host_of(&self, rank: impl Into<Rank>) -> Option<&Host> {
@@ -301,6 +335,17 @@ mod tests {
         assert_eq!(host.ranks().collect::<Vec<_>>(), [Rank(4), Rank(5)]);
         assert_eq!(topology.networks_of(host).count(), 2);
         assert!(topology.host_of(6).is_none());
+    }
+
+    #[test]
+    fn names_of_a_cluster_are_for_its_processes() {
+        let topology = topology(4);
+        assert_eq!(topology.my_cluster(), "east");
+        for own in ["board", "east:board", "south:board", ":", "west"] {
+            assert_eq!(topology.refuses(own), None, "{own}");
+        }
+        let why = topology.refuses("west:board").unwrap();
+        assert!(why.contains("cluster \"west\"") && why.contains("in \"east\""));
     }
 
     #[test]

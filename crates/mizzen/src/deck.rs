@@ -248,13 +248,17 @@ impl Deck {
         Channel::names(&self.process)
     }
 
-    /// Binds a name to a mailbox, for everyone in the job.
+    /// Binds a name to a mailbox, for everyone in the job. A name that begins with one of the job's clusters and a colon, `west:board`, is
+    /// that cluster's: only its processes bind it, and everybody [fetches](Self::fetch) it by the same name. So a program that runs in several
+    /// clusters has a board in each ([`Topology::my_cluster`]).
     ///
     /// # Errors
     ///
     /// [`BindError::Taken`](crate::BindError::Taken) if the name is bound to another mailbox, of this process or of another.
     /// Binding the same one again is fine; [`unbind`](Self::unbind) or drop a mailbox before its name is bound to another.
+    /// [`BindError::Refused`](crate::BindError::Refused) if the name is another cluster's.
     pub fn bind(&self, name: &str, mailbox: &Mailbox) -> Result<()> {
+        self.process.check_cluster_of(name)?;
         Ok(self.process.bind(name, mailbox.full_address())?)
     }
 

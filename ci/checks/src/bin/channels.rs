@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use mizzen::{Channel, Deck, Mailbox, Rank};
+use mizzen::{Channel, Deck, Mailbox, Rank, Topology};
 
 /// Short ones, of one frame, pushed, and offered.
 const LENGTHS: [usize; 4] = [8, 5_000, 300_000, 3_000_000];
@@ -44,6 +44,7 @@ fn main() -> Result<()> {
         here.cluster,
         cheapest.join(", ")
     );
+    boards(&deck, &topology).context("of boards of clusters")?;
     let mut inboxes = Vec::new();
     for name in &own {
         let channel = deck.channel(name)?;
@@ -58,6 +59,40 @@ fn main() -> Result<()> {
         "rank {rank} on {host}: {came} messages came whole and in order on {}",
         own.join(", ")
     );
+    Ok(())
+}
+
+/// Each cluster has a board under the same name, kept by its first rank. Everybody writes on all of them, and nobody takes another cluster's name.
+fn boards(deck: &Deck, topology: &Topology) -> Result<()> {
+    let (me, mine) = (deck.rank(), topology.my_cluster());
+    let first = deck.ranks().find(|rank| topology.is_in_my_cluster(*rank));
+    let board = deck.mailbox()?;
+    if first == Some(me) {
+        deck.bind(&format!("{mine}:board"), &board)?;
+    }
+    for cluster in topology.clusters() {
+        let name = format!("{cluster}:board");
+        if cluster != mine {
+            let refused = deck.bind(&name, &board);
+            ensure!(refused.is_err(), "{name} was bound from {mine}");
+        }
+        let kept = topology
+            .hosts()
+            .iter()
+            .filter(|host| host.cluster == cluster);
+        if kept.flat_map(|host| host.ranks()).next().is_some() {
+            deck.fetch(&name)?.send(&me.0)?;
+        }
+    }
+    if first == Some(me) {
+        for rank in deck.ranks() {
+            ensure!(
+                board.retrieve_from(rank)?.unpack_express::<u32>()? == rank.0,
+                "a wrong rank"
+            );
+        }
+        println!("{mine}:board heard of all {} ranks", deck.size());
+    }
     Ok(())
 }
 

@@ -18,6 +18,7 @@ fn at(name: &str, rank: Rank) -> String {
 
 /// Others may call it.
 pub(super) fn announce(process: &Endpoint, name: &str, address: Address) -> Result<(), BindError> {
+    process.check_cluster_of(name)?;
     let here = at(name, process.id().rank);
     if process.has_bound(&here) {
         return Err(BindError::Taken {
