@@ -17,6 +17,7 @@
 //! | [`registry`] | names, kept by the agents of the hosts |
 //! | [`route`] | ways through clusters of clusters |
 //! | [`relay`] | gateways that hand on what is not for them |
+//! | [`group`] | collective operations of groups: who sends what to whom |
 //! | [`time`] | what a machine is told of the clock |
 //!
 //! Commands are verbs, input is `handle_*`, output is `poll_*`. A [`ProtocolError`] means that the peer
@@ -28,6 +29,7 @@ pub mod boot;
 pub mod broker;
 pub mod credit;
 mod error;
+pub mod group;
 pub mod id;
 mod kind;
 pub mod link;

@@ -2,6 +2,7 @@
 
 mod circuit;
 mod frames;
+mod group;
 mod link;
 mod pair;
 mod paragraphs;
