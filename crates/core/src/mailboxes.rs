@@ -11,7 +11,8 @@ use crate::delivery::Core;
 use crate::error::{Gone, MailboxError};
 use crate::memory::{Memory, Shared};
 use crate::rank::{
-    ChannelId, MAX_MAILBOXES, MailboxId, ProcessId, WATCH_BYTES, mailbox_id, slot_of,
+    ChannelId, MAX_MAILBOXES, MailboxId, PROGRAM_MAILBOXES, ProcessId, WATCH_BYTES, mailbox_id,
+    slot_of,
 };
 
 /// All mailboxes of one process.
@@ -57,7 +58,7 @@ impl Mailboxes {
             other => {
                 if !fresh {
                     return Err(MailboxError::TooMany {
-                        limit: MAX_MAILBOXES - 1,
+                        limit: PROGRAM_MAILBOXES,
                     });
                 }
                 table.free.extend(other);

@@ -10,7 +10,7 @@ mod tests;
 
 use core::fmt;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ use crate::operations::{Operation, Operations};
 use crate::peers::{Path, Peers};
 use crate::progress::{Progress, Then};
 use crate::rank::{
-    Address, ChannelId, FIRST_MAILBOX, Incarnation, KnownChannel, MailboxId, ProcessId, Rank,
+    Address, ChannelId, Incarnation, KnownChannel, MailboxId, ProcessId, Rank, reserved,
 };
 use crate::reactor::Reactor;
 use crate::standing::Standing;
@@ -92,8 +92,8 @@ pub struct Process {
     has_left: AtomicBool,
     /// The launcher said that all other processes have ended and none will be started again.
     pub(crate) is_last: AtomicBool,
-    /// Whether somebody owns the first mailbox.
-    has_taken_first: AtomicBool,
+    /// Which of the reserved mailboxes somebody owns: a bit for each.
+    taken_reserved: AtomicU32,
     /// The counted objects of services.
     pub(crate) counters: Counters,
     /// What is moved on while threads wait for something else.
@@ -170,8 +170,10 @@ impl Process {
     ) -> Result<Arc<Self>, SegmentError> {
         let bells = Bells::new(memory)?;
         let mailboxes = Arc::new(Mailboxes::new(memory, Arc::clone(&bells))?);
-        let first = mailboxes.open(ChannelId::DEFAULT);
-        debug_assert!(first.is_ok_and(|core| core.id == FIRST_MAILBOX));
+        for number in 0..reserved::COUNT {
+            let opened = mailboxes.open(ChannelId::DEFAULT);
+            debug_assert!(opened.is_ok_and(|core| core.id == MailboxId(number.into())));
+        }
         Ok(Arc::new_cyclic(|weak| Self {
             weak: weak.clone(),
             // Of the highest level, so that every event says whose it is, at whatever level they are shown.
@@ -194,17 +196,18 @@ impl Process {
             handles: AtomicUsize::new(0),
             has_left: AtomicBool::new(false),
             is_last: AtomicBool::new(false),
-            has_taken_first: AtomicBool::new(false),
+            taken_reserved: AtomicU32::new(0),
             counters: Counters::default(),
             standing: Standing::default(),
             left: Mutex::default(),
         }))
     }
 
-    /// The first mailbox, once: it has one owner.
-    pub(crate) fn take_first_mailbox(&self) -> Option<Arc<Core>> {
-        let taken = self.has_taken_first.swap(true, Ordering::AcqRel);
-        self.mailboxes.get(FIRST_MAILBOX).filter(|_| !taken)
+    /// A reserved mailbox, once: it has one owner.
+    pub(crate) fn take_reserved(&self, mailbox: MailboxId) -> Option<Arc<Core>> {
+        let bit = 1_u32.checked_shl(mailbox.0 as u32)?;
+        let taken = self.taken_reserved.fetch_or(bit, Ordering::AcqRel) & bit != 0;
+        self.mailboxes.get(mailbox).filter(|_| !taken)
     }
 
     /// Whether the process has left the job, or is about to.

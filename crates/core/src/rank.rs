@@ -35,11 +35,25 @@ impl DoubleEndedIterator for Ranks {
 
 impl ExactSizeIterator for Ranks {}
 
-/// The most mailboxes a process has at once: the size of its table of watches. One of them is not the program's.
-pub(crate) const MAX_MAILBOXES: usize = 1 + 16_384;
-/// The mailbox that every process has from the start, known to all others without a name: for services of the runtime that
-/// need no names, such as the orderly end of a job.
-pub const FIRST_MAILBOX: MailboxId = MailboxId(0);
+/// The mailboxes that every process has from the start, known to all others without a name: for services of the runtime that need no
+/// names.
+pub mod reserved {
+    use super::MailboxId;
+
+    /// For the orderly end of a job.
+    pub const FINISH: MailboxId = MailboxId(0);
+    /// For the group of all processes.
+    pub const GROUP: MailboxId = MailboxId(1);
+    /// For the barrier of all processes.
+    pub const BARRIER: MailboxId = MailboxId(2);
+    /// How many there are.
+    pub const COUNT: u32 = 3;
+}
+
+/// The most mailboxes that programs have at once in a process.
+pub(crate) const PROGRAM_MAILBOXES: usize = 16_384;
+/// The most mailboxes a process has at once: the size of its table of watches.
+pub(crate) const MAX_MAILBOXES: usize = reserved::COUNT as usize + PROGRAM_MAILBOXES;
 /// Bytes of the watches of a process.
 pub(crate) const WATCH_BYTES: usize = MAX_MAILBOXES * 4;
 

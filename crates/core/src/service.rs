@@ -8,7 +8,7 @@ pub use crate::counters::{Counted, Counter, Rows, summary};
 pub use crate::lock::{lock, lock_patiently, try_lock};
 pub use crate::mailbox::{Next, Taken};
 pub use crate::message::Lead;
-pub use crate::rank::{Address, FIRST_MAILBOX, MailboxId};
+pub use crate::rank::{Address, MailboxId, reserved};
 pub use crate::values::decode;
 pub use crate::wait::deadline_in;
 pub use crate::workers::{

@@ -1,6 +1,6 @@
 //! The orderly end of a job: nobody leaves before everybody has finished.
 //!
-//! Every process has a mailbox for this from the start, the first of its mailboxes, so it can be told without a name, and
+//! Every process has a mailbox for this from the start, so it can be told without a name, and
 //! before it has called [`Deck::finish`] itself. A process that has finished tells the *root*, the lowest rank that is still
 //! there, and waits. The root waits until every other process has told it, has left or has died; then it releases those that
 //! wait. If the root is gone, the next rank becomes the root, and is told again.
@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 
-use mizzen_core::service::{Address, FIRST_MAILBOX};
+use mizzen_core::service::{Address, reserved};
 use mizzen_core::{
     Departure, Error, ErrorScope, Gone, Incarnation, Mailbox, MailboxRef, ProcessId, Rank,
     ReachError, RetrieveError, ServiceError,
@@ -83,7 +83,7 @@ impl Deck {
     ///
     /// [`FinishError::Lost`] if processes died before they had finished; all others have finished then.
     pub fn finish(self) -> Result<(), Error> {
-        let inbox = self.process.take_first_mailbox();
+        let inbox = self.process.take_reserved(reserved::FINISH);
         let mut inbox = inbox.ok_or(FinishError::Twice)?;
         inbox.wait_for_what("for all processes to finish".to_owned());
         Ok(Finish::new(&self, inbox).run()?)
@@ -250,7 +250,7 @@ impl<'d> Finish<'d> {
 
     fn tell(&self, rank: Rank, word: &Word) -> Result<(), ReachError> {
         let process = self.deck.process.reach(rank)?;
-        let mailbox = FIRST_MAILBOX;
+        let mailbox = reserved::FINISH;
         let address = Address { process, mailbox };
         let sent = MailboxRef::new(self.deck.process.clone(), address).send_value(word);
         // Whoever closed the mailbox has finished with another root, and leaves.

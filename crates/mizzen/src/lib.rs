@@ -84,6 +84,7 @@
 
 mod deck;
 mod finish;
+pub mod group;
 mod local;
 mod migration;
 mod pool;
@@ -91,6 +92,7 @@ mod rpc;
 
 pub use deck::Deck;
 pub use finish::FinishError;
+pub use group::{Group, GroupError};
 pub use local::local;
 #[doc(hidden)]
 pub use local::{local_over_tcp, local_unlike};

@@ -18,7 +18,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, MailboxError, RetrieveError, UnpackError};
 use crate::incoming::Incoming;
 use crate::process::Process;
-use crate::rank::{Address, ChannelId, Rank};
+use crate::rank::{Address, ChannelId, MailboxId, Rank};
 use crate::wait::Contention;
 
 /// The receiving end of messages. It has one owner, which may move it to another thread but not share it.
@@ -55,11 +55,11 @@ pub struct Mailbox {
 }
 
 impl Endpoint {
-    /// The mailbox that this process has from the start ([`FIRST_MAILBOX`](crate::service::FIRST_MAILBOX)), once: it has one
+    /// One of the mailboxes that this process has from the start ([`reserved`](crate::service::reserved)), once: it has one
     /// owner.
     #[must_use]
-    pub fn take_first_mailbox(&self) -> Option<Mailbox> {
-        let core = Process::take_first_mailbox(self)?;
+    pub fn take_reserved(&self, mailbox: MailboxId) -> Option<Mailbox> {
+        let core = Process::take_reserved(self, mailbox)?;
         Some(Mailbox::new(self.clone(), core))
     }
 }

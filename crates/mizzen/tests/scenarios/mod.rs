@@ -12,6 +12,7 @@ pub(crate) mod addresses;
 pub(crate) mod departures;
 pub(crate) mod finish;
 pub(crate) mod flushing;
+pub(crate) mod groups;
 pub(crate) mod handing_on;
 pub(crate) mod lent;
 pub(crate) mod long;
@@ -153,6 +154,21 @@ macro_rules! scenarios {
                 an_address_is_an_argument_and_a_result_of_a_call,
                 an_address_is_a_key_and_a_part_of_a_value,
                 an_address_of_no_rank_of_the_job_is_refused,
+            }
+            groups {
+                every_operation_of_every_type_comes_to_the_reference,
+                operations_on_much_data_come_to_the_reference,
+                one_to_33_members_come_to_the_reference,
+                nobody_passes_a_barrier_before_all_have_come,
+                groups_do_not_mix_their_messages,
+                members_that_do_different_things_are_told_what,
+                members_that_wait_for_each_other_are_told_why,
+                members_that_give_what_does_not_fit_end_the_group,
+                a_group_that_is_revoked_ends_for_all,
+                the_death_of_a_member_ends_the_operation_at_all,
+                a_member_that_leaves_ends_what_needs_it_and_nothing_before,
+                a_panic_in_an_operation_is_told_to_the_others,
+                very_long_data_are_exchanged_by_all_at_once [memory],
             }
             messages {
                 every_length_arrives_through_post_and_through_a_sender,

@@ -27,6 +27,12 @@ impl From<u32> for Member {
     }
 }
 
+impl PartialEq<u32> for Member {
+    fn eq(&self, other: &u32) -> bool {
+        self.0 == *other
+    }
+}
+
 /// What a member does at the same time, and has done before its next round: what it sends is what it had when the round began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Round {

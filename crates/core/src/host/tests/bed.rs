@@ -17,7 +17,7 @@ use crate::host::keeper::Keeper;
 use crate::link::MemoryLink;
 use crate::memory::Memory;
 use crate::process::Process;
-use crate::rank::{Address, FIRST_MAILBOX, Incarnation, MailboxId, ProcessId, Rank};
+use crate::rank::{Address, Incarnation, MailboxId, ProcessId, Rank, reserved};
 use crate::testing::Deck;
 
 /// What a peer process does, by the name of its part.
@@ -159,7 +159,7 @@ pub(super) fn link_to(deck: &Deck, peer: ProcessId) -> Arc<MemoryLink> {
 /// A mailbox of a peer: the first one that it opened is number 0.
 pub(super) fn mailbox_at(deck: &Deck, process: ProcessId, mailbox: u64) -> MailboxRef {
     // The first of all is not the program's.
-    let mailbox = MailboxId(FIRST_MAILBOX.0 + 1 + mailbox);
+    let mailbox = MailboxId(u64::from(reserved::COUNT) + mailbox);
     MailboxRef::new(deck.process.clone(), Address { process, mailbox })
 }
 

@@ -1,0 +1,483 @@
+//! A member's place in its group: what it sends the others, and what it hears from them.
+//!
+//! Every message says which operation of the group it is of, by number and by [print](super::call::Call::print): one that is of another was sent by a member
+//! that does something else. Messages of members that are ahead wait here.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use mizzen_core::service::Address;
+use mizzen_core::{
+    Departure, Endpoint, Error, Gone, Incarnation, Incoming, Mailbox, MailboxRef, Message,
+    PostError, ProcessId, Rank, ReachError, RetrieveError,
+};
+use serde::{Deserialize, Serialize};
+
+use super::Member;
+use super::call::Call;
+use super::error::{Doing, GroupError};
+use super::roster::{Roster, Way};
+
+/// How long a member waits to hear what another does instead.
+const EXPLANATION: Duration = Duration::from_secs(2);
+
+/// How long a wait for a member is before it is asked whether it does the same.
+const LONG: Duration = Duration::from_secs(1);
+
+pub(super) struct Seat {
+    pub(super) process: Endpoint,
+    inbox: Mailbox,
+    pub(super) me: Member,
+    pub(super) roster: Roster,
+    addresses: HashMap<Member, MailboxRef>,
+    /// What came before it was wanted.
+    early: HashMap<Member, VecDeque<Incoming<'static>>>,
+    /// Who is ahead of this member, and in what, by number and print.
+    ahead: VecDeque<(Member, u64, u64)>,
+    /// Why the group ends, and with which operation: those before it go on, since who sent the notice had done its part of them.
+    notices: VecDeque<(u64, Member, Notice)>,
+    /// Who is gone. That ends an operation only where something of it is missing: what it sent before is there.
+    gone: HashMap<Rank, Gone>,
+    /// How many operations were begun.
+    sequence: u64,
+    /// The operation under way.
+    call: Option<Call>,
+    /// Why there is nothing to be done in this group any more.
+    broken: Option<GroupError>,
+    has_flooded: bool,
+}
+
+/// What a message begins with: what it is and whose, of which operation, and that one's print.
+type Head = [u64; 3];
+
+const DATA: u64 = 0;
+const NOTICE: u64 = 1;
+/// The sender waits for this member, in the operation that the head says.
+const WAITING: u64 = 2;
+
+/// What a member hears.
+enum Heard {
+    /// Nothing, in time.
+    Nothing,
+    /// Something for later.
+    Data,
+    /// A member does something else than this one.
+    Differs(Member),
+    /// The group cannot go on.
+    Notice(Member, Notice),
+}
+
+/// What members tell each other when the group cannot go on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Notice {
+    /// What the sender does, while another member does something else.
+    Differs { call: String, other: u32 },
+    /// A member is gone.
+    Lost {
+        member: u32,
+        rank: u32,
+        incarnation: u32,
+        has_left: bool,
+    },
+    /// The sender does not want to go on.
+    Revoked,
+    /// What the sender was given does not fit.
+    Misfit { what: String },
+    /// The sender cannot go on.
+    Panicked,
+}
+
+impl Seat {
+    pub(super) fn new(process: Endpoint, inbox: Mailbox, me: Member, roster: Roster) -> Self {
+        let own = process.id().rank;
+        let mut before = None;
+        for rank in roster.members().map(|member| roster.rank(member)) {
+            if rank != own && before != Some(rank) {
+                inbox.depend_on(rank);
+            }
+            before = Some(rank);
+        }
+        Self {
+            process,
+            inbox,
+            me,
+            roster,
+            addresses: HashMap::new(),
+            early: HashMap::new(),
+            ahead: VecDeque::new(),
+            notices: VecDeque::new(),
+            gone: HashMap::new(),
+            sequence: 0,
+            call: None,
+            broken: None,
+            has_flooded: false,
+        }
+    }
+
+    /// Begins an operation.
+    pub(super) fn begin(&mut self, call: Call) -> Result<(), GroupError> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
+        self.sequence += 1;
+        self.call = Some(call);
+        if let Some((member, notice)) = self.find_notice() {
+            let failed = self.handle_notice(member, notice);
+            self.end();
+            return Err(failed);
+        }
+        if let Some(other) = self.find_other() {
+            let differs = self.differ(other);
+            self.end();
+            return Err(differs);
+        }
+        let size = self.roster.size();
+        match call.root() {
+            Some(root) if root >= size => {
+                let refused = self.refuse(format!("there is no member {root} among {size}"));
+                self.end();
+                Err(refused)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The operation is over.
+    pub(super) fn end(&mut self) {
+        self.call = None;
+    }
+
+    /// Ends the group for all.
+    pub(super) fn revoke(&mut self) {
+        let (member, call) = (self.me, self.doing());
+        let error = GroupError::Revoked { member, call };
+        self.fail(error, Some(&Notice::Revoked));
+    }
+
+    /// What this member was given does not fit: nobody has to wait for it.
+    pub(super) fn refuse(&mut self, what: String) -> GroupError {
+        let (member, call) = (self.me, self.doing());
+        let notice = Notice::Misfit { what: what.clone() };
+        self.fail(GroupError::Misfit { member, what, call }, Some(&notice))
+    }
+
+    /// Nobody goes on with what is under way: others wait for what a panic has kept this member from doing.
+    pub(super) fn abandon(&mut self) {
+        if self.call.is_some() && self.broken.is_none() {
+            let (member, call) = (self.me, self.doing());
+            self.fail(
+                GroupError::Panicked { member, call },
+                Some(&Notice::Panicked),
+            );
+        }
+    }
+
+    /// What goes before the data of a message.
+    pub(super) fn head(&self) -> Head {
+        self.head_of(DATA)
+    }
+
+    fn head_of(&self, kind: u64) -> Head {
+        let print = self.call.as_ref().map_or(0, Call::print);
+        [kind | u64::from(self.me.0) << 8, self.sequence, print]
+    }
+
+    /// The address of a member, if it is there.
+    pub(super) fn address(&mut self, member: Member) -> Result<Option<MailboxRef>, GroupError> {
+        if let Some(known) = self.addresses.get(&member) {
+            return Ok(Some(known.clone()));
+        }
+        let address = match self.roster.way(member) {
+            Way::At(address) => address,
+            Way::Of(rank, mailbox) => match self.process.reach(rank) {
+                Ok(process) => Address { process, mailbox },
+                Err(ReachError::Gone(gone)) => {
+                    self.gone.insert(gone.rank(), gone);
+                    return Ok(None);
+                }
+                Err(error) => return Err(self.break_off(error.to_string())),
+            },
+        };
+        let address = MailboxRef::new(self.process.clone(), address);
+        self.addresses.insert(member, address.clone());
+        Ok(Some(address))
+    }
+
+    /// A message to a member could not be posted. If the member is gone, it need not have it; who misses something of it finds out.
+    pub(super) fn not_posted(&mut self, member: Member, error: &Error) -> Result<(), GroupError> {
+        match error {
+            Error::Post(PostError::PeerGone(gone)) => {
+                self.gone.insert(gone.rank(), *gone);
+                Ok(())
+            }
+            Error::Post(PostError::Closed { .. }) => Ok(()),
+            error => Err(self.break_off(format!("nothing reaches member {member}: {error}"))),
+        }
+    }
+
+    /// The next message of a member in this operation.
+    pub(super) fn receive(&mut self, from: Member) -> Result<Incoming<'static>, GroupError> {
+        let mut has_asked = false;
+        loop {
+            let next = self.early.get_mut(&from).and_then(VecDeque::pop_front);
+            if let Some(incoming) = next {
+                return Ok(incoming);
+            }
+            if let Some(gone) = self.gone.get(&self.roster.rank(from)) {
+                return Err(self.lose(from, *gone));
+            }
+            let heard = match (has_asked, self.hear(Some(LONG))?) {
+                (false, Heard::Nothing) => {
+                    has_asked = true;
+                    self.ask(from);
+                    continue;
+                }
+                (true, Heard::Nothing) => self.hear(None)?,
+                (_, heard) => heard,
+            };
+            match heard {
+                Heard::Nothing | Heard::Data => (),
+                Heard::Differs(other) => return Err(self.differ(other)),
+                Heard::Notice(member, notice) => return Err(self.handle_notice(member, notice)),
+            }
+        }
+    }
+
+    /// Lets a member know that this one waits for it, so that it finds out if the two do different things. If it takes still longer, the user is told.
+    #[cold]
+    fn ask(&mut self, member: Member) {
+        let call = self.doing();
+        let waits = format!(
+            "in {call}, for member {member} of a group, rank {}",
+            self.roster.rank(member)
+        );
+        self.inbox.wait_for_what(waits);
+        let head = self.head_of(WAITING);
+        if let Ok(Some(address)) = self.address(member) {
+            let _ = address.send(&head);
+        }
+    }
+
+    /// Takes the next message, whosever it is.
+    fn hear(&mut self, patience: Option<Duration>) -> Result<Heard, GroupError> {
+        let next = match patience {
+            Some(patience) => self.inbox.retrieve_timeout(patience),
+            None => self.inbox.retrieve(),
+        };
+        match next {
+            Ok(incoming) => Ok(self.sort(incoming).unwrap_or(Heard::Data)),
+            Err(Error::Retrieve(RetrieveError::TimedOut { .. })) => Ok(Heard::Nothing),
+            Err(Error::Retrieve(RetrieveError::PeerGone(gone))) => {
+                self.gone.insert(gone.rank(), gone);
+                Ok(Heard::Data)
+            }
+            Err(error) => Err(self.break_off(error.to_string())),
+        }
+    }
+
+    /// Puts data where they wait. What is not of a member is nobody's.
+    fn sort(&mut self, mut incoming: Incoming<'static>) -> Option<Heard> {
+        let [what, sequence, print] = incoming.unpack_express::<Head>().ok()?;
+        let member = Member(u32::try_from(what >> 8).ok()?);
+        if member.0 >= self.roster.size() || self.roster.rank(member) != incoming.source() {
+            return None;
+        }
+        match what & 0xff {
+            NOTICE => {
+                let notice = incoming.unpack_value().ok()?;
+                self.notices.push_back((sequence, member, notice));
+                let (member, notice) = self.find_notice()?;
+                return Some(Heard::Notice(member, notice));
+            }
+            DATA => self.early.entry(member).or_default().push_back(incoming),
+            _ => (),
+        }
+        let [_, own, own_print] = self.head();
+        if sequence > own {
+            if self.ahead.back() != Some(&(member, sequence, print)) {
+                self.ahead.push_back((member, sequence, print));
+            }
+            return None;
+        }
+        // Who waits may have waited for what was sent meanwhile.
+        let is_known =
+            sequence == own && print == own_print || sequence < own && what & 0xff == WAITING;
+        (!is_known).then_some(Heard::Differs(member))
+    }
+
+    /// What ends the group with this operation, or has ended it with one before.
+    fn find_notice(&mut self) -> Option<(Member, Notice)> {
+        let [_, own, _] = self.head();
+        let now = self.notices.iter().position(|(with, ..)| *with <= own)?;
+        let (_, member, notice) = self.notices.remove(now)?;
+        Some((member, notice))
+    }
+
+    /// A member that is ahead and does, at this point, something else than this one.
+    fn find_other(&mut self) -> Option<Member> {
+        let [_, own, print] = self.head();
+        let now = self
+            .ahead
+            .iter()
+            .find(|(_, sequence, theirs)| *sequence == own && *theirs != print);
+        let found = now.map(|(member, ..)| *member);
+        self.ahead.retain(|(_, sequence, _)| *sequence > own);
+        found
+    }
+
+    fn handle_notice(&mut self, member: Member, notice: Notice) -> GroupError {
+        let call = self.doing();
+        match notice {
+            Notice::Differs { call, other } => {
+                let first = Doing {
+                    member,
+                    call: Some(call),
+                };
+                self.explain(first, Member(other))
+            }
+            Notice::Lost {
+                member,
+                rank,
+                incarnation,
+                has_left,
+            } => {
+                let life = ProcessId::new(Rank(rank), Incarnation(incarnation));
+                let how = if has_left {
+                    Departure::Left
+                } else {
+                    Departure::Died
+                };
+                let gone = self.process.gone(life).unwrap_or(Gone::new(life, how));
+                let member = Member(member);
+                self.fail(GroupError::Lost { member, gone, call }, None)
+            }
+            Notice::Misfit { what } => self.fail(GroupError::Misfit { member, what, call }, None),
+            Notice::Revoked => self.fail(GroupError::Revoked { member, call }, None),
+            Notice::Panicked => self.fail(GroupError::Panicked { member, call }, None),
+        }
+    }
+
+    /// A member does something else than this one.
+    fn differ(&mut self, other: Member) -> GroupError {
+        let own = Doing {
+            member: self.me,
+            call: Some(self.doing()),
+        };
+        self.tell_doing(other);
+        self.explain(own, other)
+    }
+
+    /// Tells all what this member does.
+    fn tell_doing(&mut self, other: Member) {
+        let call = self.doing();
+        let other = other.0;
+        self.flood(&Notice::Differs { call, other });
+    }
+
+    /// One member does this, the other something else: what, it says if it is asked.
+    fn explain(&mut self, first: Doing, other: Member) -> GroupError {
+        let call = if other == self.me {
+            self.tell_doing(first.member);
+            Some(self.doing())
+        } else {
+            self.hear_doing(other)
+        };
+        let second = Doing {
+            member: other,
+            call,
+        };
+        let (first, second) = if first.member < second.member {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        self.fail(GroupError::Differs { first, second }, None)
+    }
+
+    /// What a member says that it does.
+    fn hear_doing(&mut self, of: Member) -> Option<String> {
+        let deadline = Instant::now() + EXPLANATION;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            match self.hear(Some(left)) {
+                Ok(Heard::Notice(member, Notice::Differs { call, .. })) if member == of => {
+                    return Some(call);
+                }
+                Ok(_) => (),
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// A member is gone: nobody has to wait for what it had to send.
+    fn lose(&mut self, member: Member, gone: Gone) -> GroupError {
+        let ProcessId { rank, incarnation } = gone.process();
+        let notice = Notice::Lost {
+            member: member.0,
+            rank: rank.0,
+            incarnation: incarnation.0,
+            has_left: !gone.is_failure(),
+        };
+        let call = self.doing();
+        self.fail(GroupError::Lost { member, gone, call }, Some(&notice))
+    }
+
+    pub(super) fn break_off(&mut self, cause: String) -> GroupError {
+        let call = self.doing();
+        self.fail(GroupError::Broken { cause, call }, Some(&Notice::Panicked))
+    }
+
+    fn doing(&self) -> String {
+        let doing = |call: &Call| call.to_string();
+        self.call
+            .as_ref()
+            .map_or_else(|| "the next operation".to_owned(), doing)
+    }
+
+    /// The group is over for this member, and for those whom it tells.
+    fn fail(&mut self, error: GroupError, notice: Option<&Notice>) -> GroupError {
+        let first = self.broken.get_or_insert(error).clone();
+        if let Some(notice) = notice {
+            self.flood(notice);
+        }
+        first
+    }
+
+    /// Tells all others, once. Who is gone need not know.
+    fn flood(&mut self, notice: &Notice) {
+        if core::mem::replace(&mut self.has_flooded, true) {
+            return;
+        }
+        let [what, sequence, print] = self.head_of(NOTICE);
+        // What is under way fails, or else the next one.
+        let head = [what, sequence + u64::from(self.call.is_none()), print];
+        for member in self.roster.members().filter(|member| *member != self.me) {
+            let rank = self.roster.rank(member);
+            if self.gone.contains_key(&rank) {
+                continue;
+            }
+            let address = match self.roster.way(member) {
+                Way::At(address) => address,
+                Way::Of(rank, mailbox) => match self.process.reach_within(rank, EXPLANATION) {
+                    Ok(process) => Address { process, mailbox },
+                    Err(_) => continue,
+                },
+            };
+            let mut message = Message::new();
+            message.pack_safer(&head);
+            if message.pack_value(notice).is_ok() {
+                let address = MailboxRef::new(self.process.clone(), address);
+                let _ = address.post_timeout(&mut message, EXPLANATION);
+            }
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
