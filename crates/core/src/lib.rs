@@ -53,6 +53,7 @@ mod scope;
 mod semaphore;
 mod sender;
 pub mod service;
+mod slate;
 mod standing;
 mod stream;
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! The mailboxes of a process: the table by which peers' messages find them.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use mizzen_lane::{Call, Watch, call_after_publish};
+use mizzen_lane::{Call, Slate, Watch, call_after_publish};
 use mizzen_shm::{SegmentError, barrier};
 
 use crate::bells::Bells;
 use crate::delivery::Core;
 use crate::error::{Gone, MailboxError};
+use crate::lock::lock;
 use crate::memory::{Memory, Shared};
 use crate::rank::{
-    ChannelId, MAX_MAILBOXES, MailboxId, PROGRAM_MAILBOXES, ProcessId, WATCH_BYTES, mailbox_id,
-    slot_of,
+    ChannelId, MAX_MAILBOXES, MAX_SLATES, MailboxId, PROGRAM_MAILBOXES, ProcessId, SLATE_LINES,
+    WATCH_BYTES, line_of_slate, mailbox_id, reserved, slot_of,
 };
 
 /// All mailboxes of one process.
@@ -22,6 +23,8 @@ pub(crate) struct Mailboxes {
     pub(crate) watches: Shared,
     bells: Arc<Bells>,
     table: RwLock<Table>,
+    /// Numbers of slates that nobody uses.
+    free_slates: Mutex<Vec<u32>>,
     /// Why the whole job fails, if it does: every mailbox is told, also those made later.
     failure: OnceLock<Gone>,
 }
@@ -45,6 +48,7 @@ impl Mailboxes {
             watches: memory.make("mizzen-watches", WATCH_BYTES)?,
             bells,
             table: RwLock::default(),
+            free_slates: Mutex::new((reserved::SLATES..MAX_SLATES).rev().collect()),
             failure: OnceLock::new(),
         })
     }
@@ -85,6 +89,30 @@ impl Mailboxes {
             core.tell_gone(*gone);
         }
         Ok(core)
+    }
+
+    /// A slate that nobody else uses, if there is one.
+    pub(crate) fn take_slate(&self) -> Option<u32> {
+        let number = lock(&self.free_slates).pop()?;
+        self.slate(number).clear();
+        Some(number)
+    }
+
+    /// Nobody uses it any more.
+    pub(crate) fn give_slate_back(&self, number: u32) {
+        lock(&self.free_slates).push(number);
+    }
+
+    /// One of our slates.
+    pub(crate) fn slate(&self, number: u32) -> Slate {
+        let region = self.watches.region.clone();
+        Slate::new(region, line_of_slate(number), SLATE_LINES)
+    }
+
+    /// The watch of one of our mailboxes, as those see it who wake its owner.
+    pub(crate) fn watch(&self, mailbox: MailboxId) -> Watch {
+        let slot = slot_of(mailbox) as usize % MAX_MAILBOXES;
+        Watch::new(self.watches.region.clone(), slot, barrier::everywhere())
     }
 
     /// The mailbox is dropped: its slot will be used again under another generation.

@@ -36,7 +36,7 @@ impl DoubleEndedIterator for Ranks {
 impl ExactSizeIterator for Ranks {}
 
 /// The mailboxes that every process has from the start, known to all others without a name: for services of the runtime that need no
-/// names.
+/// names. And slates.
 pub mod reserved {
     use super::MailboxId;
 
@@ -48,14 +48,32 @@ pub mod reserved {
     pub const BARRIER: MailboxId = MailboxId(2);
     /// How many there are.
     pub const COUNT: u32 = 3;
+
+    /// The slate of the group of all processes.
+    pub const GROUP_SLATE: u32 = 0;
+    /// The slate of the barrier of all processes.
+    pub const BARRIER_SLATE: u32 = 1;
+    /// How many slates are reserved.
+    pub const SLATES: u32 = 2;
 }
 
 /// The most mailboxes that programs have at once in a process.
 pub(crate) const PROGRAM_MAILBOXES: usize = 16_384;
 /// The most mailboxes a process has at once: the size of its table of watches.
 pub(crate) const MAX_MAILBOXES: usize = reserved::COUNT as usize + PROGRAM_MAILBOXES;
-/// Bytes of the watches of a process.
-pub(crate) const WATCH_BYTES: usize = MAX_MAILBOXES * 4;
+/// The most slates a process has at once: its members of groups on this host have one each.
+pub(crate) const MAX_SLATES: u32 = 128;
+/// The lines of a slate: how far a member may be ahead of others.
+pub(crate) const SLATE_LINES: usize = 4;
+/// Bytes of the watches of a process: whole lines, the slates begin behind them.
+const WATCHES_END: usize = (MAX_MAILBOXES * 4).next_multiple_of(64);
+/// Bytes of the memory with the watches and the slates of a process, which its peers read.
+pub(crate) const WATCH_BYTES: usize = WATCHES_END + MAX_SLATES as usize * SLATE_LINES * 64;
+
+/// The first line of a slate, in the memory of its process with watches and slates.
+pub(crate) fn line_of_slate(number: u32) -> usize {
+    WATCHES_END / 64 + (number % MAX_SLATES) as usize * SLATE_LINES
+}
 
 /// A channel of the job, by its place among those that programs may name; 0 is the one that everybody is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -9,6 +9,7 @@ pub use crate::lock::{lock, lock_patiently, try_lock};
 pub use crate::mailbox::{Next, Taken};
 pub use crate::message::Lead;
 pub use crate::rank::{Address, MailboxId, reserved};
+pub use crate::slate::{Audience, SLATE_WORDS, Shown, SlateNumber, Slates, Waited};
 pub use crate::values::decode;
 pub use crate::wait::deadline_in;
 pub use crate::workers::{

@@ -20,6 +20,7 @@
 //! [`SharedProducer`] lets many threads of a process send over one lane. Sending takes no lock, nor does
 //! receiving a short message; a received eager message is noted under one, because eager messages may be dropped in
 //! any order.
+//! On a [`Slate`] the members of a group show each other what fits a line.
 //! [`Watch`] and [`Bell`] put a receiver to sleep and wake it again without losing a wake-up.
 //!
 //! What a peer wrote is loaded once, validated, then used: a wrong index or length is
@@ -83,6 +84,7 @@ mod roster;
 mod shared;
 mod signal;
 mod slabs;
+mod slate;
 mod steps;
 mod supply;
 mod sync;
@@ -109,6 +111,7 @@ pub use ring::{LaneError, Parts, Refused, Ring, Room};
 pub use roster::{Calls, Parked, Roster};
 pub use shared::{Published, SharedProducer};
 pub use signal::{Bell, Call, Watch, call_after_publish, call_quietly};
+pub use slate::{SLATE_WORDS, Shown, Slate};
 #[cfg(feature = "steps")]
 pub use steps::set_step_hook;
 pub use supply::{Receiver, StreamOut};

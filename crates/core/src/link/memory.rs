@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mizzen_lane::{
-    Call, Consumer, Lender, Peek, Published, Refused, Region, SharedProducer, Watch,
+    Call, Consumer, Lender, Peek, Published, Refused, Region, SharedProducer, Slate, Watch,
     call_after_publish, call_quietly,
 };
 use mizzen_shm::barrier;
@@ -27,7 +27,7 @@ use crate::memory::{
     Arena, Borrower, HandedTicket, Holding, Loan, LoanTicket, Place, SlabId, Tables, lender,
 };
 use crate::message::{AnyTicket, Encoded, Flags, Payload, lent_tickets, ticket_at};
-use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, slot_of};
+use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, SLATE_LINES, line_of_slate, slot_of};
 
 /// Messages that a process may have posted to one mailbox without their being retrieved. Bounds the memory of a mailbox
 /// that nobody reads; large enough that a credit message is rare. A peer with more of them in a mailbox's queue is cut off.
@@ -262,6 +262,11 @@ impl MemoryLink {
         Watch::new(self.watches.clone(), slot, barrier::everywhere())
     }
 
+    /// One of the peer's slates.
+    pub(crate) fn slate(&self, number: u32) -> Slate {
+        Slate::new(self.watches.clone(), line_of_slate(number), SLATE_LINES)
+    }
+
     /// Wakes the owner of a mailbox if it sleeps, after a message was announced. If the mailbox was closed meanwhile, the
     /// message is lost as any other that its owner did not read: it was posted, and what it lent is given back.
     #[inline]
@@ -287,7 +292,7 @@ impl MemoryLink {
 
     /// Wakes a thread of the peer.
     #[cold]
-    fn wake(&self, bell: u32) {
+    pub(crate) fn wake(&self, bell: u32) {
         self.counts.wakes.add(1);
         ring(&self.bells, bell);
     }

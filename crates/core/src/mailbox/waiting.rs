@@ -61,6 +61,13 @@ impl Awaited for Mailbox {
     }
 }
 
+impl Mailbox {
+    /// Has the launcher tell the user that the owner of this mailbox has waited so long, and for what.
+    pub fn tell_waited(&self, waited: Duration) {
+        self.process.remark(waited, &self.describe());
+    }
+}
+
 /// One wait for a message.
 pub(super) struct Wait<'a, A> {
     awaited: &'a A,

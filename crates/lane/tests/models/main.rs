@@ -9,6 +9,7 @@ mod handover;
 mod lanes;
 mod memory;
 mod operations;
+mod slates;
 mod workers;
 
 use loom::sync::atomic::{AtomicU32, Ordering};

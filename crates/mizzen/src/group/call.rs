@@ -78,6 +78,45 @@ impl Call {
     }
 }
 
+/// Prints that were computed before: of the last calls, by their places in the program.
+#[derive(Debug, Default)]
+pub(super) struct Prints([Option<(Key, u64)>; Prints::KEPT]);
+
+/// What a print is made of: texts by where they lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    name: usize,
+    element: usize,
+    op: usize,
+    count: Option<usize>,
+    root: Option<u32>,
+}
+
+impl Prints {
+    const KEPT: usize = 8;
+
+    /// The print of a call.
+    #[inline]
+    pub(super) fn of(&mut self, call: &Call) -> u64 {
+        let key = Key {
+            name: call.name.as_ptr().addr(),
+            element: call.element.as_ptr().addr(),
+            op: call.op.map_or(0, |op| op.as_ptr().addr()),
+            count: call.count,
+            root: call.root(),
+        };
+        let place = core::ptr::from_ref(call.at).addr() / align_of::<Location<'_>>() % Self::KEPT;
+        match &self.0[place] {
+            Some((known, print)) if *known == key => *print,
+            _ => {
+                let print = call.print();
+                self.0[place] = Some((key, print));
+                print
+            }
+        }
+    }
+}
+
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)?;

@@ -4,8 +4,7 @@ use core::fmt;
 use std::any::Any;
 
 use mizzen_core::{Error, ErrorScope, Gone, Rank, ServiceError};
-
-use super::Member;
+use mizzen_proto::group::schedule::Member;
 
 /// Why members did not do something together. But for [`Taken`](Self::Taken) and [`Late`](Self::Late), such an error ends the group at all members: each gets one in
 /// the operation it is in, or in its next one.

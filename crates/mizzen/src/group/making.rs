@@ -2,16 +2,17 @@
 
 use core::panic::Location;
 
-use mizzen_core::service::{Address, MailboxId};
+use mizzen_core::service::{Address, MailboxId, SlateNumber};
 use mizzen_core::{
     Channel, ChannelError, Endpoint, Incarnation, Mailbox, MailboxError, ProcessId, Rank, Result,
 };
 use mizzen_proto::group::plan::Operation;
+use mizzen_proto::group::schedule::Member;
 
 use super::call::Call;
-use super::roster::Roster;
+use super::member::Group;
+use super::roster::{Listed, Roster};
 use super::seat::Seat;
-use super::{Group, Member};
 
 impl Group {
     /// Groups of those members that give the same colour, in the order of their keys, and of their numbers where keys are the same. A member that gives no
@@ -143,27 +144,26 @@ impl Group {
         let process = self.parts().0.process.clone();
         let inboxes = (0..threads).map(|_| Mailbox::open_in(&process));
         let inboxes: Vec<Mailbox> = inboxes.collect::<Result<_, _>>()?;
-        let addresses: Vec<[u64; 2]> = inboxes
+        let slates: Vec<_> = inboxes
             .iter()
-            .map(|inbox| words(inbox.full_address()))
+            .map(|_| SlateNumber::take(&process))
             .collect();
-        let all = self.all_gather_under(call, &addresses)?;
+        let own = inboxes.iter().zip(&slates);
+        let own: Vec<Record> = own
+            .map(|(inbox, slate)| record(inbox, slate.as_ref()))
+            .collect();
+        let all = self.all_gather_under(call, &own)?;
         let roster = &self.parts().0.roster;
-        let mut listed = Vec::with_capacity(all.all().len());
-        for (member, addresses) in (0..).map(Member).zip(all.iter()) {
-            let place = roster.place(member);
-            listed.extend(addresses.iter().map(|words| (address(*words), place)));
+        let mut members = Vec::with_capacity(all.all().len());
+        for (member, records) in (0..).map(Member).zip(all.iter()) {
+            members.extend(records.iter().map(|record| listed(roster, member, record)));
         }
         let before: usize = all.iter().take(self.member().index()).map(<[_]>::len).sum();
-        let roster = Roster::listed(listed);
-        let seats = inboxes.into_iter().zip(before as u32..);
-        let seat = |(inbox, me)| {
-            Self::new(Seat::new(
-                process.clone(),
-                inbox,
-                Member(me),
-                roster.clone(),
-            ))
+        let roster = Roster::listed(members);
+        let seats = inboxes.into_iter().zip(slates).zip(before as u32..);
+        let seat = |((inbox, slate), me)| {
+            let seat = Seat::new(process.clone(), inbox, slate, Member(me), roster.clone());
+            Self::new(seat, None)
         };
         Ok(seats.map(seat).collect())
     }
@@ -186,12 +186,14 @@ impl Group {
         let process = self.parts().0.process.clone();
         // It is there before anybody knows of it.
         let inbox = open(&process)?;
-        let [first, second] = words(inbox.full_address());
+        let slate = SlateNumber::take(&process);
+        let [first, second, third] = record(&inbox, slate.as_ref());
         let own = [
             colour.map_or(NO_COLOUR, u64::from),
             u64::from(key),
             first,
             second,
+            third,
         ];
         let all = self.all_gather_under(call, &[own])?;
         if colour.is_none() {
@@ -199,43 +201,46 @@ impl Group {
         }
         let roster = &self.parts().0.roster;
         let records = (0..).map(Member).zip(all.all());
-        let mut alike: Vec<(u64, Member, Address)> = records
+        let mut alike: Vec<(u64, Member, Listed)> = records
             .filter(|(_, record)| record[0] == own[0])
-            .map(|(member, record)| (record[1], member, address([record[2], record[3]])))
+            .map(|(member, [_, key, record @ ..])| (*key, member, listed(roster, member, record)))
             .collect();
         alike.sort_unstable_by_key(|(key, member, _)| (*key, *member));
-        let listed: Vec<_> = alike
-            .iter()
-            .map(|(_, member, address)| (*address, roster.place(*member)))
-            .collect();
         let me = self.member();
         let place = alike.iter().position(|(_, member, _)| *member == me);
         let me = Member(place.unwrap_or(0) as u32);
-        Ok(Some(Self::new(Seat::new(
-            process,
-            inbox,
-            me,
-            Roster::listed(listed),
-        ))))
+        let roster = Roster::listed(alike.into_iter().map(|(.., listed)| listed).collect());
+        let seat = Seat::new(process, inbox, slate, me, roster);
+        Ok(Some(Self::new(seat, None)))
     }
 }
+
+/// How others know a member: its process, its mailbox and its slate, as numbers, which hosts of any order of bytes tell each other.
+type Record = [u64; 3];
 
 /// What stands for no colour.
 const NO_COLOUR: u64 = u64::MAX;
 
-/// An address as two numbers, which hosts of any order of bytes tell each other.
-fn words(address: Address) -> [u64; 2] {
-    let ProcessId { rank, incarnation } = address.process;
-    [
-        u64::from(rank.0) << 32 | u64::from(incarnation.0),
-        address.mailbox.0,
-    ]
+/// What stands for no slate.
+const NO_SLATE: u64 = u64::MAX;
+
+fn record(inbox: &Mailbox, slate: Option<&SlateNumber>) -> Record {
+    let Address { process, mailbox } = inbox.full_address();
+    let ProcessId { rank, incarnation } = process;
+    let process = u64::from(rank.0) << 32 | u64::from(incarnation.0);
+    let slate = slate.map_or(NO_SLATE, |slate| u64::from(slate.get()));
+    [process, mailbox.0, slate]
 }
 
-fn address([process, mailbox]: [u64; 2]) -> Address {
-    let (rank, incarnation) = (Rank((process >> 32) as u32), Incarnation(process as u32));
-    Address {
-        process: ProcessId::new(rank, incarnation),
-        mailbox: MailboxId(mailbox),
+/// A member of a new group, of which a member of this one told.
+fn listed(roster: &Roster, teller: Member, [process, mailbox, slate]: &Record) -> Listed {
+    let (rank, incarnation) = (Rank((process >> 32) as u32), Incarnation(*process as u32));
+    Listed {
+        address: Address {
+            process: ProcessId::new(rank, incarnation),
+            mailbox: MailboxId(*mailbox),
+        },
+        slate: u32::try_from(*slate).ok(),
+        place: roster.place(teller),
     }
 }

@@ -4,16 +4,19 @@ use core::panic::Location;
 
 use mizzen_core::{Error, Plain, PostError, Result};
 use mizzen_proto::group::plan::{Operation, Order};
+use mizzen_proto::group::schedule::Member;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::call::Call;
 use super::error::GroupError;
+use super::member::Group;
 use super::op::Op;
 use super::parts::Parts;
+use super::plans::Plans;
 use super::run::{Blocks, Combine, Work, copy, copy_into, is_only_own, run, zeroed};
 use super::seat::Seat;
-use super::{Group, Member, Plans};
+use super::slates;
 
 impl Group {
     /// Waits until all members have called it.
@@ -698,13 +701,12 @@ impl UnderWay<'_> {
         combine: Option<Combine<'_, T>>,
         bytes: usize,
     ) -> Result<(), GroupError> {
-        let stages = self.plans.stages(self.seat, operation, Order::Any, bytes);
         let mut work = Work {
             from: None,
             data,
             blocks: Blocks::None,
         };
-        run(self.seat, &stages, &mut work, combine)
+        self.carry_out(operation, Order::Any, &mut work, combine, bytes)
     }
 
     /// The data is one, and is combined.
@@ -736,14 +738,29 @@ impl UnderWay<'_> {
         } else {
             Order::Members
         };
-        let stages = self.plans.stages(self.seat, self.operation, order, bytes);
         let mut work = Work {
             from: None,
             data,
             blocks,
         };
         let combine = |data: &mut [T], next: &[T]| op.combine(data, next);
-        run(self.seat, &stages, &mut work, Some(&combine))
+        self.carry_out(self.operation, order, &mut work, Some(&combine), bytes)
+    }
+
+    /// By slates if that suits, otherwise by messages.
+    fn carry_out<T: Plain>(
+        &mut self,
+        operation: Operation,
+        order: Order,
+        work: &mut Work<'_, T>,
+        combine: Option<Combine<'_, T>>,
+        bytes: usize,
+    ) -> Result<(), GroupError> {
+        if slates::suit::<T>(self.seat, operation, bytes)? {
+            return slates::run(self.seat, operation, work, combine);
+        }
+        let stages = self.plans.stages(self.seat, operation, order, bytes);
+        run(self.seat, &stages, work, combine)
     }
 
     /// Each member has a block, the longest of which has `each` elements.
@@ -755,25 +772,20 @@ impl UnderWay<'_> {
         each: usize,
     ) -> Result<(), GroupError> {
         let bytes = each * size_of::<T>();
-        let stages = self
-            .plans
-            .stages(self.seat, self.operation, Order::Any, bytes);
-        run(self.seat, &stages, &mut Work { from, data, blocks }, None)
+        let mut work = Work { from, data, blocks };
+        self.carry_out(self.operation, Order::Any, &mut work, None, bytes)
     }
 
     /// Where the blocks of all members end, of which this one's is so long.
     fn ends(&mut self, own: usize) -> Result<Vec<usize>, GroupError> {
         let mut lengths = vec![0_u64; self.size()];
         lengths[self.seat.me.index()] = own as u64;
-        let stages = self
-            .plans
-            .stages(self.seat, Operation::AllGather, Order::Any, 8);
         let mut work = Work {
             from: None,
             data: &mut lengths,
             blocks: Blocks::Even(1),
         };
-        run(self.seat, &stages, &mut work, None)?;
+        self.carry_out(Operation::AllGather, Order::Any, &mut work, None, 8)?;
         self.ends_of(&lengths)
     }
 
@@ -815,7 +827,7 @@ impl UnderWay<'_> {
         let stages = self
             .plans
             .stages(self.seat, self.operation, Order::Any, bytes);
-        if is_only_own(&stages, me) {
+        if is_only_own(&stages, me) || slates::suit::<T>(self.seat, self.operation, bytes)? {
             let only = Blocks::Only(me, mine.len());
             return self.blocks(&mut [], only, Some((mine, only)), each);
         }

@@ -2,7 +2,7 @@
 
 use core::ops::{Index, Range};
 
-use super::Member;
+use mizzen_proto::group::schedule::Member;
 
 /// One part for each member, of any lengths, one after the other in memory.
 ///

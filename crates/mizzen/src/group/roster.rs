@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use mizzen_core::service::Address;
+use mizzen_core::service::{Address, MailboxId};
 use mizzen_core::{Endpoint, Rank, Topology};
 use mizzen_proto::group::layout::Layout;
-
-use super::Member;
+use mizzen_proto::group::schedule::Member;
 
 /// The members of a group, where they are, and how they are reached. The same at all.
 #[derive(Clone, Debug)]
@@ -18,9 +17,18 @@ pub(super) struct Roster {
 
 #[derive(Clone, Debug)]
 enum Members {
-    /// All processes of the job, by rank, at a mailbox that each has.
-    Everybody(mizzen_core::service::MailboxId),
-    Listed(Arc<[Address]>),
+    /// All processes of the job, by rank, at a mailbox and with a slate that each has.
+    Everybody(MailboxId, u32),
+    Listed(Arc<[Listed]>),
+}
+
+/// A member that is known by its address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listed {
+    pub(super) address: Address,
+    /// The number of its slate, if it has one.
+    pub(super) slate: Option<u32>,
+    pub(super) place: Place,
 }
 
 /// Where a member is: cluster and host, by their numbers in the job.
@@ -35,7 +43,7 @@ pub(super) enum Way {
     /// At this address.
     At(Address),
     /// At this mailbox of the life that a rank has.
-    Of(Rank, mizzen_core::service::MailboxId),
+    Of(Rank, MailboxId),
 }
 
 impl Roster {
@@ -43,15 +51,14 @@ impl Roster {
     pub(super) fn everybody(
         process: &Endpoint,
         topology: &Topology,
-        mailbox: mizzen_core::service::MailboxId,
+        mailbox: MailboxId,
+        slate: u32,
     ) -> Self {
-        let mut places = vec![
-            Place {
-                cluster: 0,
-                host: 0
-            };
-            process.size() as usize
-        ];
+        let nowhere = Place {
+            cluster: 0,
+            host: 0,
+        };
+        let mut places = vec![nowhere; process.size() as usize];
         let clusters = topology.clusters();
         for (number, host) in (0..).zip(topology.hosts()) {
             let cluster = clusters.iter().position(|name| *name == host.cluster);
@@ -65,13 +72,13 @@ impl Roster {
                 }
             }
         }
-        Self::new(Members::Everybody(mailbox), places)
+        Self::new(Members::Everybody(mailbox, slate), places)
     }
 
-    /// Those with these addresses, who are at these places.
-    pub(super) fn listed(members: Vec<(Address, Place)>) -> Self {
-        let (addresses, places): (Vec<_>, Vec<_>) = members.into_iter().unzip();
-        Self::new(Members::Listed(addresses.into()), places)
+    /// Members that are known by their addresses.
+    pub(super) fn listed(members: Vec<Listed>) -> Self {
+        let places = members.iter().map(|member| member.place).collect();
+        Self::new(Members::Listed(members.into()), places)
     }
 
     fn new(members: Members, places: Vec<Place>) -> Self {
@@ -93,15 +100,26 @@ impl Roster {
 
     pub(super) fn rank(&self, member: Member) -> Rank {
         match &self.members {
-            Members::Everybody(_) => Rank(member.0),
-            Members::Listed(addresses) => addresses[member.index()].process.rank,
+            Members::Everybody(..) => Rank(member.0),
+            Members::Listed(members) => members[member.index()].address.process.rank,
         }
     }
 
     pub(super) fn way(&self, member: Member) -> Way {
         match &self.members {
-            Members::Everybody(mailbox) => Way::Of(Rank(member.0), *mailbox),
-            Members::Listed(addresses) => Way::At(addresses[member.index()]),
+            Members::Everybody(mailbox, _) => Way::Of(Rank(member.0), *mailbox),
+            Members::Listed(members) => Way::At(members[member.index()].address),
+        }
+    }
+
+    /// The slates of all members, if each has one and all are on one host.
+    pub(super) fn slates(&self) -> Option<Vec<u32>> {
+        if self.layout.hosts() != 1 {
+            return None;
+        }
+        match &self.members {
+            Members::Everybody(_, slate) => Some(vec![*slate; self.places.len()]),
+            Members::Listed(members) => members.iter().map(|member| member.slate).collect(),
         }
     }
 

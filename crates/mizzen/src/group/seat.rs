@@ -6,27 +6,35 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use mizzen_core::service::Address;
+use mizzen_core::service::{Address, SlateNumber, Slates};
 use mizzen_core::{
     Departure, Endpoint, Error, Gone, Incarnation, Incoming, Mailbox, MailboxRef, Message,
     PostError, ProcessId, Rank, ReachError, RetrieveError,
 };
+use mizzen_proto::group::schedule::Member;
 use serde::{Deserialize, Serialize};
 
-use super::Member;
-use super::call::Call;
+use super::call::{Call, Prints};
 use super::error::{Doing, GroupError};
 use super::roster::{Roster, Way};
+
+/// With more members than that, to read all slates takes longer than to go by a tree.
+const MOST_MEMBERS: u32 = 16;
 
 /// How long a member waits to hear what another does instead.
 const EXPLANATION: Duration = Duration::from_secs(2);
 
 /// How long a wait for a member is before it is asked whether it does the same.
-const LONG: Duration = Duration::from_secs(1);
+pub(super) const LONG: Duration = Duration::from_secs(1);
 
 pub(super) struct Seat {
     pub(super) process: Endpoint,
-    inbox: Mailbox,
+    pub(super) inbox: Mailbox,
+    /// The slates of all members, when they are all on this host and it was looked at.
+    pub(super) slates: Option<Slates>,
+    has_looked_for_slates: bool,
+    /// Its own slate, unless it is one that every process has.
+    _slate: Option<SlateNumber>,
     pub(super) me: Member,
     pub(super) roster: Roster,
     addresses: HashMap<Member, MailboxRef>,
@@ -40,8 +48,10 @@ pub(super) struct Seat {
     gone: HashMap<Rank, Gone>,
     /// How many operations were begun.
     sequence: u64,
-    /// The operation under way.
+    /// The operation under way, and its print.
     call: Option<Call>,
+    print: u64,
+    prints: Prints,
     /// Why there is nothing to be done in this group any more.
     broken: Option<GroupError>,
     has_flooded: bool,
@@ -88,7 +98,13 @@ enum Notice {
 }
 
 impl Seat {
-    pub(super) fn new(process: Endpoint, inbox: Mailbox, me: Member, roster: Roster) -> Self {
+    pub(super) fn new(
+        process: Endpoint,
+        inbox: Mailbox,
+        slate: Option<SlateNumber>,
+        me: Member,
+        roster: Roster,
+    ) -> Self {
         let own = process.id().rank;
         let mut before = None;
         for rank in roster.members().map(|member| roster.rank(member)) {
@@ -100,6 +116,9 @@ impl Seat {
         Self {
             process,
             inbox,
+            slates: None,
+            has_looked_for_slates: false,
+            _slate: slate,
             me,
             roster,
             addresses: HashMap::new(),
@@ -109,6 +128,8 @@ impl Seat {
             gone: HashMap::new(),
             sequence: 0,
             call: None,
+            print: 0,
+            prints: Prints::default(),
             broken: None,
             has_flooded: false,
         }
@@ -120,6 +141,7 @@ impl Seat {
             return Err(broken.clone());
         }
         self.sequence += 1;
+        self.print = self.prints.of(&call);
         self.call = Some(call);
         if let Some((member, notice)) = self.find_notice() {
             let failed = self.handle_notice(member, notice);
@@ -178,8 +200,7 @@ impl Seat {
     }
 
     fn head_of(&self, kind: u64) -> Head {
-        let print = self.call.as_ref().map_or(0, Call::print);
-        [kind | u64::from(self.me.0) << 8, self.sequence, print]
+        [kind | u64::from(self.me.0) << 8, self.sequence, self.print]
     }
 
     /// The address of a member, if it is there.
@@ -212,6 +233,84 @@ impl Seat {
             }
             Error::Post(PostError::Closed { .. }) => Ok(()),
             error => Err(self.break_off(format!("nothing reaches member {member}: {error}"))),
+        }
+    }
+
+    /// What this operation is, as a number.
+    pub(super) fn print(&self) -> u64 {
+        self.print
+    }
+
+    /// How a member's process went, if it is gone.
+    pub(super) fn has_gone(&self, member: Member) -> Option<Gone> {
+        self.gone.get(&self.roster.rank(member)).copied()
+    }
+
+    /// Whether all members are on this host, few enough, and have slates. The same at all; they are looked for once.
+    pub(super) fn has_slates(&mut self) -> Result<bool, GroupError> {
+        if !self.has_looked_for_slates {
+            self.has_looked_for_slates = true;
+            self.slates = self.find_slates()?;
+        }
+        Ok(self.slates.is_some())
+    }
+
+    #[cold]
+    fn find_slates(&mut self) -> Result<Option<Slates>, GroupError> {
+        let size = self.roster.size();
+        let numbers = if (2..=MOST_MEMBERS).contains(&size) {
+            self.roster.slates()
+        } else {
+            None
+        };
+        let Some(numbers) = numbers else {
+            return Ok(None);
+        };
+        let mut members = Vec::with_capacity(numbers.len());
+        for (member, slate) in self.roster.members().zip(numbers) {
+            let address = match self.roster.way(member) {
+                Way::At(address) => address,
+                Way::Of(_, mailbox) if member == self.me => Address {
+                    process: self.process.id(),
+                    mailbox,
+                },
+                Way::Of(rank, mailbox) => match self.process.reach(rank) {
+                    Ok(process) => Address { process, mailbox },
+                    Err(ReachError::Gone(gone)) => return Err(self.lose(member, gone)),
+                    Err(error) => return Err(self.break_off(error.to_string())),
+                },
+            };
+            members.push((address, slate));
+        }
+        match Slates::open(&self.process, self.me.index(), &members) {
+            Ok(slates) => Ok(slates),
+            Err(ReachError::Gone(gone)) => {
+                let member = self
+                    .roster
+                    .members()
+                    .find(|member| self.roster.rank(*member) == gone.rank());
+                Err(self.lose(member.unwrap_or(self.me), gone))
+            }
+            Err(error) => Err(self.break_off(error.to_string())),
+        }
+    }
+
+    /// Takes what has come to the mailbox while this member waits for a slate.
+    pub(super) fn take_word(&mut self) -> Result<(), GroupError> {
+        match self.hear(Some(Duration::ZERO))? {
+            Heard::Nothing | Heard::Data => Ok(()),
+            Heard::Differs(other) => Err(self.differ(other)),
+            Heard::Notice(member, notice) => Err(self.handle_notice(member, notice)),
+        }
+    }
+
+    /// This member has waited for another for so many times [`LONG`].
+    pub(super) fn ask_once_more(&mut self, member: Member, times: u32) {
+        if times == 1 {
+            self.ask(member);
+        }
+        if times == 10 || times % 30 == 0 {
+            self.inbox.tell_waited(LONG * times);
         }
     }
 
@@ -358,7 +457,7 @@ impl Seat {
     }
 
     /// A member does something else than this one.
-    fn differ(&mut self, other: Member) -> GroupError {
+    pub(super) fn differ(&mut self, other: Member) -> GroupError {
         let own = Doing {
             member: self.me,
             call: Some(self.doing()),
@@ -413,7 +512,7 @@ impl Seat {
     }
 
     /// A member is gone: nobody has to wait for what it had to send.
-    fn lose(&mut self, member: Member, gone: Gone) -> GroupError {
+    pub(super) fn lose(&mut self, member: Member, gone: Gone) -> GroupError {
         let ProcessId { rank, incarnation } = gone.process();
         let notice = Notice::Lost {
             member: member.0,

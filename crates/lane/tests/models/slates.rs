@@ -1,0 +1,71 @@
+//! Members that show each other something, turn by turn.
+
+use std::sync::Arc;
+
+use loom::thread;
+use mizzen_lane::{Bell, Call, Region, Slate, Watch, call_after_publish};
+
+use super::{Futex, model};
+
+/// Two members, each with two lines: the third turn uses the line of the first again. Each sees what the other showed in the same turn.
+#[test]
+fn each_reads_what_the_other_showed_in_the_same_turn() {
+    model(3, || {
+        let slates = [0, 1].map(|_| Slate::new(Region::heap(128), 0, 2));
+        let member = |own: Slate, other: Slate, me: u64| {
+            move || {
+                for turn in 1..=3 {
+                    own.show(turn, turn, &[10 * turn + me]);
+                    let shown = loop {
+                        match other.read(turn) {
+                            Some(shown) => break shown,
+                            None => thread::yield_now(),
+                        }
+                    };
+                    assert_eq!((shown.print, shown.words[0]), (turn, 10 * turn + 1 - me));
+                }
+            }
+        };
+        let [one, other] = slates;
+        let thread = thread::spawn(member(one.clone(), other.clone(), 0));
+        member(other, one, 1)();
+        thread.join().unwrap();
+    });
+}
+
+/// A member that sleeps is woken by what the other shows.
+#[test]
+fn who_sleeps_until_something_is_shown_is_woken() {
+    model(3, || {
+        let slate = Slate::new(Region::heap(64), 0, 1);
+        let memory = Region::heap(64);
+        let (watch, bell) = (Watch::new(memory.clone(), 0, None), Bell::new(memory, 1));
+        watch.announce_awake();
+        let futex = Arc::new(Futex::new());
+        let shows = {
+            let (slate, watch, bell, futex) = (
+                slate.clone(),
+                watch.clone(),
+                bell.clone(),
+                Arc::clone(&futex),
+            );
+            thread::spawn(move || {
+                slate.show(1, 7, &[42]);
+                if call_after_publish(&watch) == Call::Bell(0) {
+                    bell.raise();
+                    futex.wake();
+                }
+            })
+        };
+        while !slate.is_shown(1) {
+            let count = bell.count();
+            watch.announce_sleep(0);
+            if !slate.is_shown(1) {
+                futex.sleep_while(bell.word(), count);
+            }
+            watch.announce_awake();
+        }
+        assert_eq!(slate.read(1).unwrap().words[0], 42);
+        shows.join().unwrap();
+    });
+}
