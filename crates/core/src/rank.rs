@@ -64,7 +64,7 @@ pub(crate) const MAX_MAILBOXES: usize = reserved::COUNT as usize + PROGRAM_MAILB
 /// The most slates a process has at once: its members of groups on this host have one each.
 pub(crate) const MAX_SLATES: u32 = 128;
 /// The lines of a slate: how far a member may be ahead of others.
-pub(crate) const SLATE_LINES: usize = 4;
+pub(crate) const SLATE_LINES: usize = 8;
 /// Bytes of the watches of a process: whole lines, the slates begin behind them.
 const WATCHES_END: usize = (MAX_MAILBOXES * 4).next_multiple_of(64);
 /// Bytes of the memory with the watches and the slates of a process, which its peers read.

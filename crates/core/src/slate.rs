@@ -144,7 +144,7 @@ impl Slates {
             // The latest that it may have shown first: then it is not looked for again for some time.
             let latest = (needed..self.turn)
                 .rev()
-                .find(|turn| member.slate.is_shown(*turn));
+                .find(|turn| member.slate.has_shown(*turn));
             member.shown = latest.unwrap_or(member.shown);
             (member.shown < needed).then_some((number, needed))
         })
@@ -188,13 +188,13 @@ impl Slates {
         Some(shown)
     }
 
-    /// Waits until a member shows this turn.
+    /// Waits until a member has shown this turn.
     #[inline]
     pub fn wait(&self, member: usize, inbox: &Mailbox, patience: Duration) -> Waited {
         self.wait_for(member, self.turn, inbox, patience)
     }
 
-    /// Waits until a member shows a turn, or something comes to this member's mailbox; for about `patience` at most.
+    /// Waits until a member has shown a turn, or something comes to this member's mailbox; for about `patience` at most.
     #[inline]
     pub fn wait_for(
         &self,
@@ -205,7 +205,7 @@ impl Slates {
     ) -> Waited {
         let slate = &self.members[member].slate;
         for _ in 0..self.looks {
-            if slate.is_shown(turn) {
+            if slate.has_shown(turn) {
                 return Waited::There;
             }
             core::hint::spin_loop();
@@ -223,13 +223,13 @@ impl Slates {
     ) -> Waited {
         for _ in 0..YIELDS {
             std::thread::yield_now();
-            if slate.is_shown(turn) {
+            if slate.has_shown(turn) {
                 return Waited::There;
             }
         }
         let begun = Instant::now();
         loop {
-            if slate.is_shown(turn) {
+            if slate.has_shown(turn) {
                 return Waited::There;
             }
             if inbox.is_ready() {
@@ -244,7 +244,7 @@ impl Slates {
             self.process.bells.sleep(
                 left.min(NAP),
                 |bell| inbox.set_bell(Some(bell)),
-                || slate.is_shown(turn) || inbox.is_ready(),
+                || slate.has_shown(turn) || inbox.is_ready(),
                 || inbox.set_bell(None),
             );
         }

@@ -66,14 +66,14 @@ impl Slate {
         number.store(turn, Ordering::Release);
     }
 
-    /// Whether a turn has been shown.
+    /// Whether a turn has been shown. It may be over, and its line used again.
     #[inline]
     #[must_use]
-    pub fn is_shown(&self, turn: u64) -> bool {
-        self.line(turn)[0].load(Ordering::Acquire) == turn
+    pub fn has_shown(&self, turn: u64) -> bool {
+        self.line(turn)[0].load(Ordering::Acquire) >= turn
     }
 
-    /// What was shown in a turn, if it was.
+    /// What was shown in a turn, if it was, and its line is not used again yet.
     #[inline]
     #[must_use]
     pub fn read(&self, turn: u64) -> Option<Shown> {
@@ -103,15 +103,16 @@ mod tests {
     #[test]
     fn a_turn_is_shown_until_its_line_is_used_again() {
         let slate = Slate::new(Region::heap(640), 3, 4);
-        assert!(!slate.is_shown(1) && slate.read(1).is_none());
+        assert!(!slate.has_shown(1) && slate.read(1).is_none());
         for turn in 1..=5 {
             slate.show(turn, 10 * turn, &[turn, turn + 1]);
         }
         let shown = slate.read(5).unwrap();
         assert_eq!((shown.print, &shown.words[..2]), (50, &[5, 6][..]));
-        assert!(slate.is_shown(2) && !slate.is_shown(1) && !slate.is_shown(6));
+        assert!(slate.read(2).is_some() && slate.read(1).is_none());
+        assert!(slate.has_shown(2) && slate.has_shown(1) && !slate.has_shown(6));
         slate.clear();
-        assert!(!slate.is_shown(5));
+        assert!(!slate.has_shown(5));
     }
 
     #[test]

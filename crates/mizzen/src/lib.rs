@@ -77,6 +77,21 @@
 //! # Ok::<(), mizzen::Error>(())
 //! ```
 //!
+//! # Groups
+//!
+//! All processes, some of them or threads of several do something [together](group): wait for each other, combine numbers, hand data
+//! around.
+//!
+//! ```
+//! use mizzen::group::Sum;
+//!
+//! mizzen::local(4, |deck| {
+//!     let mut all = deck.group()?;
+//!     assert_eq!(all.all_reduce_value(deck.rank().0, Sum)?, 6);
+//!     all.barrier()
+//! }).unwrap();
+//! ```
+//!
 //! # Errors
 //!
 //! Waiting for a process that is gone is an error that names it ([`Error::lost`]), and so is a wait that nobody can end any
@@ -127,6 +142,9 @@ mod pages {
 
     #[doc = include_str!("../../../docs/coming-from-mpi.md")]
     struct ComingFromMpi;
+
+    #[doc = include_str!("../../../docs/groups.md")]
+    struct Groups;
 
     #[doc = include_str!("../../../docs/lending.md")]
     struct Lending;

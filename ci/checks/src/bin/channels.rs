@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use mizzen::group::Sum;
 use mizzen::{Channel, Deck, Mailbox, Rank, Topology};
 
 /// Short ones, of one frame, pushed, and offered.
@@ -45,6 +46,7 @@ fn main() -> Result<()> {
         cheapest.join(", ")
     );
     boards(&deck, &topology).context("of boards of clusters")?;
+    together(&deck).context("in groups")?;
     let mut inboxes = Vec::new();
     for name in &own {
         let channel = deck.channel(name)?;
@@ -59,6 +61,36 @@ fn main() -> Result<()> {
         "rank {rank} on {host}: {came} messages came whole and in order on {}",
         own.join(", ")
     );
+    Ok(())
+}
+
+/// All do something together: everybody, those of a cluster, and those on each channel.
+fn together(deck: &Deck) -> Result<()> {
+    let mut all = deck.group()?;
+    let sum = all.all_reduce_value(u64::from(deck.rank()) + 1, Sum)?;
+    let size = u64::from(deck.size());
+    ensure!(sum == size * (size + 1) / 2, "all came to {sum}");
+    let mut data = vec![deck.rank().0; 100_000];
+    all.broadcast(size as u32 - 1, &mut data)?;
+    ensure!(
+        data.iter().all(|rank| u64::from(*rank) == size - 1),
+        "a wrong broadcast"
+    );
+    let mut near = all.by_cluster()?;
+    let ranks = near.all_gather(&[deck.rank().0])?;
+    ensure!(
+        ranks[near.member().index()] == [deck.rank().0],
+        "a wrong place"
+    );
+    // All ask for the same channels in the same order, whether they are on them or not.
+    let names: Vec<String> = all.broadcast_value(0, Some(deck.channels()))?;
+    for name in &names {
+        let Some(mut group) = all.on_channel(name)? else {
+            continue;
+        };
+        let members = group.all_reduce_value(1, Sum)?;
+        ensure!(members == group.size(), "{members} members on {name}");
+    }
     Ok(())
 }
 

@@ -33,6 +33,38 @@ fn each_reads_what_the_other_showed_in_the_same_turn() {
     });
 }
 
+/// One shows something and waits for nobody, but for those that it would leave too far behind; the other reads. It may be ahead or behind when it is waited for.
+#[test]
+fn who_reads_is_not_overtaken() {
+    const LINES: u64 = 2;
+    model(3, || {
+        let slates = [0, 1].map(|_| Slate::new(Region::heap(128), 0, LINES as usize));
+        let [one, other] = slates;
+        let wait = |slate: &Slate, turn: u64| {
+            while !slate.has_shown(turn) {
+                thread::yield_now();
+            }
+        };
+        let shows = {
+            let (one, other) = (one.clone(), other.clone());
+            thread::spawn(move || {
+                for turn in 1..=4_u64 {
+                    wait(&other, (turn + 1).saturating_sub(LINES));
+                    one.show(turn, turn, &[10 * turn]);
+                }
+            })
+        };
+        for turn in 1..=4_u64 {
+            wait(&one, (turn + 1).saturating_sub(LINES));
+            other.show(turn, turn, &[]);
+            wait(&one, turn);
+            let shown = one.read(turn).expect("it is not overtaken");
+            assert_eq!((shown.print, shown.words[0]), (turn, 10 * turn));
+        }
+        shows.join().unwrap();
+    });
+}
+
 /// A member that sleeps is woken by what the other shows.
 #[test]
 fn who_sleeps_until_something_is_shown_is_woken() {
@@ -57,10 +89,10 @@ fn who_sleeps_until_something_is_shown_is_woken() {
                 }
             })
         };
-        while !slate.is_shown(1) {
+        while !slate.has_shown(1) {
             let count = bell.count();
             watch.announce_sleep(0);
-            if !slate.is_shown(1) {
+            if !slate.has_shown(1) {
                 futex.sleep_while(bell.word(), count);
             }
             watch.announce_awake();

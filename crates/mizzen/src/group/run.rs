@@ -194,11 +194,10 @@ fn run_round<T: Plain>(
                         .unpack_vec::<T>()
                         .map(|values| came.push((range.clone(), values, receive.fold)))
                 };
-                unpacked.map_err(|error| seat.break_off(error.to_string()))?;
+                unpacked.map_err(|error| seat.not_unpacked(receive.member, &error))?;
             }
-            incoming
-                .finish()
-                .map_err(|error| seat.break_off(error.to_string()))?;
+            let finished = incoming.finish();
+            finished.map_err(|error| seat.not_unpacked(receive.member, &error))?;
         }
         for (member, posted) in posted {
             if let Err(error) = posted.wait() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mizzen_core::service::{Address, SlateNumber, Slates};
 use mizzen_core::{
     Departure, Endpoint, Error, Gone, Incarnation, Incoming, Mailbox, MailboxRef, Message,
-    PostError, ProcessId, Rank, ReachError, RetrieveError,
+    PostError, ProcessId, Rank, ReachError, RetrieveError, UnpackError,
 };
 use mizzen_proto::group::schedule::Member;
 use serde::{Deserialize, Serialize};
@@ -233,6 +233,14 @@ impl Seat {
             }
             Error::Post(PostError::Closed { .. }) => Ok(()),
             error => Err(self.break_off(format!("nothing reaches member {member}: {error}"))),
+        }
+    }
+
+    /// A message of a member could not be read: perhaps it is gone, and the rest of it did not come.
+    pub(super) fn not_unpacked(&mut self, member: Member, error: &Error) -> GroupError {
+        match error {
+            Error::Unpack(UnpackError::PeerGone(gone)) => self.lose(member, *gone),
+            error => self.break_off(format!("of member {member}: {error}")),
         }
     }
 
@@ -513,6 +521,34 @@ impl Seat {
 
     /// A member is gone: nobody has to wait for what it had to send.
     pub(super) fn lose(&mut self, member: Member, gone: Gone) -> GroupError {
+        if gone.is_failure() {
+            return self.tell_lost(member, gone);
+        }
+        // Who leaves in the middle of something has mostly been told of a loss that is still to be told here.
+        let deadline = Instant::now() + LONG;
+        loop {
+            let died = self.gone.values().find(|gone| gone.is_failure()).copied();
+            if let Some(died) = died {
+                let of = |member: &Member| self.roster.rank(*member) == died.rank();
+                let member = self.roster.members().find(of).unwrap_or(member);
+                return self.tell_lost(member, died);
+            }
+            if let Some((_, member, notice)) = self.notices.pop_front() {
+                return self.handle_notice(member, notice);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return self.tell_lost(member, gone);
+            }
+            match self.hear(Some(left)) {
+                Ok(Heard::Notice(member, notice)) => return self.handle_notice(member, notice),
+                Ok(_) => (),
+                Err(error) => return error,
+            }
+        }
+    }
+
+    fn tell_lost(&mut self, member: Member, gone: Gone) -> GroupError {
         let ProcessId { rank, incarnation } = gone.process();
         let notice = Notice::Lost {
             member: member.0,

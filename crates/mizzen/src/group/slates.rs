@@ -148,15 +148,29 @@ impl Seat {
     /// What a member shows in this turn.
     #[inline]
     fn look(&mut self, member: Member) -> Result<Shown, GroupError> {
-        loop {
-            let slates = self.slates.as_mut();
-            let shown = slates.and_then(|slates| slates.read(member.index()));
-            match shown {
-                Some(shown) if shown.print == self.print() => return Ok(shown),
-                Some(_) => return Err(self.differ(member)),
-                None => self.wait_for_slate(member, None)?,
-            }
+        if let Some(shown) = self.glance(member) {
+            return self.check_print(member, shown);
         }
+        self.wait_for_slate(member, None)?;
+        match self.glance(member) {
+            Some(shown) => self.check_print(member, shown),
+            None => Err(self.break_off(format!("member {member} has gone on without this one"))),
+        }
+    }
+
+    #[inline]
+    fn glance(&mut self, member: Member) -> Option<Shown> {
+        let slates = self.slates.as_mut()?;
+        slates.read(member.index())
+    }
+
+    /// Members that do different things show different prints.
+    #[inline]
+    fn check_print(&mut self, member: Member, shown: Shown) -> Result<Shown, GroupError> {
+        if shown.print == self.print() {
+            return Ok(shown);
+        }
+        Err(self.differ(member))
     }
 
     /// Waits until a member has shown a turn: this one, if none is said.
