@@ -72,7 +72,7 @@ fn a_job_says_what_happens_in_it() {
     // Of objects that ended, and of what was left when the process left.
     has(&[
         "[0] ",
-        "mailbox closed mailbox=1 counts=messages_received=1",
+        "mailbox closed mailbox=3 counts=messages_received=1",
     ]);
     has(&[
         "process{rank=",
