@@ -1,6 +1,6 @@
 //! Collective operations of groups: who sends what to whom, computed before anything is sent.
 //!
-//! A *schedule* is a member's part of an operation: [`Round`]s, one after another. It is a pure function of what all members know alike (how many there are, who
+//! A *schedule* is a member's part of an operation: [`Round`](schedule::Round)s, one after another. It is a pure function of what all members know alike (how many there are, who
 //! is where, which operation, how long), so each computes its own part, and the parts fit together. Nothing here sends; `tests/suite/group.rs` carries
 //! schedules out without a network and checks what they come to.
 //!

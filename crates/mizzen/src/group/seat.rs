@@ -65,6 +65,13 @@ const NOTICE: u64 = 1;
 /// The sender waits for this member, in the operation that the head says.
 const WAITING: u64 = 2;
 
+/// Whether slates were looked for just now, and found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Now,
+    Before,
+}
+
 /// What a member hears.
 enum Heard {
     /// Nothing, in time.
@@ -254,17 +261,21 @@ impl Seat {
         self.gone.get(&self.roster.rank(member)).copied()
     }
 
-    /// Whether all members are on this host, few enough, and have slates. The same at all; they are looked for once.
-    pub(super) fn has_slates(&mut self) -> Result<bool, GroupError> {
-        if !self.has_looked_for_slates {
-            self.has_looked_for_slates = true;
-            self.slates = self.find_slates()?;
+    /// Looks for the slates of all members, once: if they are all on this host, few enough, and have some. The same at all.
+    pub(super) fn find_slates(&mut self) -> Result<Found, GroupError> {
+        if core::mem::replace(&mut self.has_looked_for_slates, true) {
+            return Ok(Found::Before);
         }
-        Ok(self.slates.is_some())
+        self.slates = self.open_slates()?;
+        Ok(if self.slates.is_some() {
+            Found::Now
+        } else {
+            Found::Before
+        })
     }
 
     #[cold]
-    fn find_slates(&mut self) -> Result<Option<Slates>, GroupError> {
+    fn open_slates(&mut self) -> Result<Option<Slates>, GroupError> {
         let size = self.roster.size();
         let numbers = if (2..=MOST_MEMBERS).contains(&size) {
             self.roster.slates()
@@ -284,6 +295,8 @@ impl Seat {
                 },
                 Way::Of(rank, mailbox) => match self.process.reach(rank) {
                     Ok(process) => Address { process, mailbox },
+                    // Who has left had done its part without slates: those with one leave when all have looked.
+                    Err(ReachError::Gone(gone)) if !gone.is_failure() => return Ok(None),
                     Err(ReachError::Gone(gone)) => return Err(self.lose(member, gone)),
                     Err(error) => return Err(self.break_off(error.to_string())),
                 },
@@ -292,6 +305,7 @@ impl Seat {
         }
         match Slates::open(&self.process, self.me.index(), &members) {
             Ok(slates) => Ok(slates),
+            Err(ReachError::Gone(gone)) if !gone.is_failure() => Ok(None),
             Err(ReachError::Gone(gone)) => {
                 let member = self
                     .roster

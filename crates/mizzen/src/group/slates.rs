@@ -1,15 +1,17 @@
 //! Short data of members on one host: each shows its own on its slate, and reads those of the others. One phase, no root, and everybody combines in the order of the
 //! members, so all have the same bits.
 
+use std::sync::Arc;
+
 use mizzen_core::Plain;
 use mizzen_core::service::{Audience, SLATE_WORDS, Shown, Waited};
 use mizzen_core::zerocopy::{FromBytes as _, IntoBytes as _};
-use mizzen_proto::group::plan::Operation;
+use mizzen_proto::group::plan::{Operation, Order, Shape, Way, stages};
 use mizzen_proto::group::schedule::Member;
 
 use super::error::GroupError;
-use super::run::{Combine, Work};
-use super::seat::{LONG, Seat};
+use super::run::{Blocks, Combine, Work, run as messages};
+use super::seat::{Found, LONG, Seat};
 
 /// What a member can show.
 const MOST_BYTES: usize = SLATE_WORDS * 8;
@@ -28,7 +30,25 @@ pub(super) fn suit<T>(
         Operation::Scatter(_) | Operation::AllToAll | Operation::ReduceScatter
     );
     let fits = bytes <= MOST_BYTES && align_of::<T>() <= align_of::<u64>();
-    Ok(is_shown && fits && seat.has_slates()?)
+    if !(is_shown && fits) {
+        return Ok(false);
+    }
+    if seat.find_slates()? == Found::Now {
+        // Nobody leaves before all others have its slate mapped.
+        let (layout, me) = (Arc::clone(&seat.roster.layout), seat.me);
+        let way = Way {
+            shape: Shape::Exchange,
+            by_levels: false,
+        };
+        let meeting = stages(&layout, me, Operation::Barrier, Order::Any, way);
+        let mut nothing = Work {
+            from: None,
+            data: &mut [0_u8; 0],
+            blocks: Blocks::None,
+        };
+        messages(seat, &meeting, &mut nothing, None)?;
+    }
+    Ok(seat.slates.is_some())
 }
 
 /// Does an operation that [suits](suit).

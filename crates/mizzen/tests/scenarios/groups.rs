@@ -432,6 +432,19 @@ pub(crate) fn a_member_that_leaves_ends_what_needs_it_and_nothing_before(job: &J
     });
 }
 
+/// The first operation of a group, after which some leave at once, while others have not begun.
+pub(crate) fn who_has_done_its_part_may_leave(job: &Job<'_>) {
+    job.repeat(3, |deck| {
+        if deck.rank() == 2 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut count = [1u32];
+        deck.group()?.scan(&mut count, Sum)?;
+        assert_eq!(count[0], deck.rank().0 + 1);
+        Ok(())
+    });
+}
+
 pub(crate) fn a_panic_in_an_operation_is_told_to_the_others(job: &Job<'_>) {
     job.run(2, |deck| {
         let mut group = deck.group()?;

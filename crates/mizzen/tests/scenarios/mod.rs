@@ -167,6 +167,7 @@ macro_rules! scenarios {
                 a_group_that_is_revoked_ends_for_all,
                 the_death_of_a_member_ends_the_operation_at_all,
                 a_member_that_leaves_ends_what_needs_it_and_nothing_before,
+                who_has_done_its_part_may_leave,
                 a_panic_in_an_operation_is_told_to_the_others,
                 very_long_data_are_exchanged_by_all_at_once [memory],
             }
