@@ -12,7 +12,7 @@ use super::seat::Seat;
 
 /// A member's seat in a group. It may move to another thread, but not be shared: a member does one thing at a time.
 ///
-/// Errors of operations are [`GroupError`]s ([`Error::service`](crate::Error::service)). After one that is not only about this call, the group is over: for all its members.
+/// Errors of operations are [`GroupError`](crate::GroupError)s ([`Error::service`](crate::Error::service)). After one that is not only about this call, the group is over: for all its members.
 pub struct Group {
     seat: Option<Seat>,
     plans: Plans,
@@ -51,7 +51,7 @@ impl Group {
         (member.0 < seat.roster.size()).then(|| seat.roster.rank(member))
     }
 
-    /// Ends the group for all members: each gets [`GroupError::Revoked`] in the operation it is in, or in its next one.
+    /// Ends the group for all members: each gets [`GroupError::Revoked`](crate::GroupError::Revoked) in the operation it is in, or in its next one.
     ///
     /// ```
     /// use mizzen::group::GroupError;

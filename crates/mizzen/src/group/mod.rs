@@ -1,6 +1,6 @@
 //! Groups: members that do something together.
 //!
-//! A [`Group`] is one member's seat in a group: of all processes of the job ([`Deck::group`]), of some of them ([`Group::split`]), or of threads of several
+//! A [`Group`] is one member's seat in a group: of all processes of the job ([`Deck::group`](crate::Deck::group)), of some of them ([`Group::split`]), or of threads of several
 //! ([`Group::seats`]). All members call the same operations in the same order; each call returns when this member's part is done.
 //!
 //! ```
