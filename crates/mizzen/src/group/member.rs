@@ -12,7 +12,7 @@ use super::seat::Seat;
 
 /// A member's seat in a group. It may move to another thread, but not be shared: a member does one thing at a time.
 ///
-/// Errors of operations are [`GroupError`](crate::GroupError)s ([`Error::service`](crate::Error::service)). After one that is not only about this call, the group is over: for all its members.
+/// Errors of operations are [`GroupError`](crate::GroupError)s ([`Error::service`](crate::Error::service)). After one, the group is over: for all its members.
 pub struct Group {
     seat: Option<Seat>,
     plans: Plans,

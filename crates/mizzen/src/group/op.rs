@@ -64,9 +64,10 @@ pub trait Number: Copy + Add<Output = Self> + Mul<Output = Self> {
     fn product(self, other: Self) -> Self;
 }
 
-macro_rules! integers {
-    ($($integer:ty)*) => {$(
-        impl Number for $integer {
+/// Numbers of these types, which are added and multiplied by these methods.
+macro_rules! numbers {
+    ($sum:ident, $product:ident: $($number:ty)*) => {$(
+        impl Number for $number {
             #[inline]
             fn least(self, other: Self) -> Self {
                 self.min(other)
@@ -79,45 +80,19 @@ macro_rules! integers {
 
             #[inline]
             fn sum(self, other: Self) -> Self {
-                self.wrapping_add(other)
+                self.$sum(other)
             }
 
             #[inline]
             fn product(self, other: Self) -> Self {
-                self.wrapping_mul(other)
+                self.$product(other)
             }
         }
     )*};
 }
 
-macro_rules! floats {
-    ($($float:ty)*) => {$(
-        impl Number for $float {
-            #[inline]
-            fn least(self, other: Self) -> Self {
-                self.min(other)
-            }
-
-            #[inline]
-            fn greatest(self, other: Self) -> Self {
-                self.max(other)
-            }
-
-            #[inline]
-            fn sum(self, other: Self) -> Self {
-                self + other
-            }
-
-            #[inline]
-            fn product(self, other: Self) -> Self {
-                self * other
-            }
-        }
-    )*};
-}
-
-integers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
-floats!(f32 f64);
+numbers!(wrapping_add, wrapping_mul: u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
+numbers!(add, mul: f32 f64);
 
 macro_rules! ops {
     ($($op:ident, $bound:path, $combine:expr;)*) => {$(
