@@ -19,6 +19,7 @@
 
 mod channel;
 pub(crate) mod codec;
+mod condition;
 mod death;
 mod launcher;
 mod limits;
@@ -31,12 +32,13 @@ mod topology;
 
 pub use channel::{Channel, MAX_CHANNELS, MAX_OWN_DRIVERS};
 pub use codec::{DecodeError, TooLarge};
+pub use condition::Condition;
 pub use death::{Death, Unreachable};
 pub use launcher::{FromAgent, SignalOrigin, Stream, ToAgent, split_frame};
 pub use limits::{
     FRAME_HEADER, MAX_ANSWER, MAX_CERTIFICATE, MAX_CLUSTER, MAX_ERROR, MAX_FRAME, MAX_HOST,
-    MAX_LIST, MAX_LOCATOR, MAX_MAP_NAME, MAX_OUTPUT, MAX_PACKET, MAX_PASSED, MAX_PROCESSES,
-    MAX_QUESTION, MAX_REQUEST, MAX_SECRET, MAX_WAITING, OUTPUT_ROOM,
+    MAX_LIST, MAX_LOCATOR, MAX_MAP_NAME, MAX_OUTPUT, MAX_PACKET, MAX_PASSED, MAX_PRESENT,
+    MAX_PROCESSES, MAX_QUESTION, MAX_REQUEST, MAX_SECRET, MAX_WAITING, OUTPUT_ROOM,
 };
 pub use network::{
     Carrier, Door, MAX_INTERFACES, MAX_NETWORKS, MAX_RANGES, MAX_SPANS, MAX_STREAMS, Network, Span,
@@ -51,7 +53,7 @@ pub use topology::{ChannelOf, HostOf, MAX_TOPOLOGY, NetworkOf, TOPOLOGY_PAGE, To
 pub const AGENT_FD: &str = "MIZZEN_AGENT_FD";
 
 /// Changes whenever anything in this module changes its meaning. Launcher and agent must agree.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 
 #[cfg(test)]
 mod tests;

@@ -11,9 +11,13 @@
 //! | [`layout`] | members by cluster and host |
 //! | [`plan`] | operations as stages: by host, then by cluster, flat between clusters |
 //! | [`cost`] | what a plan takes, and the choice between several |
+//! | [`probe`] | what members measure before they choose |
+//! | [`agreement`] | one answer at all survivors, although members die |
 
+pub mod agreement;
 pub mod cost;
 pub mod layout;
 pub mod plan;
+pub mod probe;
 pub mod schedule;
 pub mod shapes;

@@ -18,6 +18,7 @@
 //! | [`route`] | ways through clusters of clusters |
 //! | [`relay`] | gateways that hand on what is not for them |
 //! | [`group`] | collective operations of groups: who sends what to whom |
+//! | [`rollcall`] | why nothing happens: who waits for whom |
 //! | [`time`] | what a machine is told of the clock |
 //!
 //! Commands are verbs, input is `handle_*`, output is `poll_*`. A [`ProtocolError`] means that the peer
@@ -36,6 +37,7 @@ pub mod link;
 pub mod membership;
 pub mod registry;
 pub mod relay;
+pub mod rollcall;
 pub mod route;
 pub mod session;
 pub mod time;

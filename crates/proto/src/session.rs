@@ -367,6 +367,11 @@ impl Session {
 
     // Getters.
 
+    /// Since when the peer has said nothing although it should, if there is a connection.
+    pub fn silent_since(&self) -> Option<Time> {
+        self.connections.silent_since()
+    }
+
     /// Why the session is over, if it is.
     pub fn end(&self) -> Option<End> {
         self.end

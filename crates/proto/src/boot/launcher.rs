@@ -1,9 +1,10 @@
 //! What the launcher and an agent say to each other: frames of a byte stream.
 
 use super::codec::{Reader, frame};
+use super::network::flag;
 use super::{
-    DecodeError, FRAME_HEADER, MAX_ERROR, MAX_FRAME, MAX_LOCATOR, MAX_OUTPUT, MAX_PASSED,
-    MAX_WAITING, Progress, Start, TOPOLOGY_PAGE, TooLarge, Unreachable,
+    Condition, DecodeError, FRAME_HEADER, MAX_ERROR, MAX_FRAME, MAX_LOCATOR, MAX_OUTPUT,
+    MAX_PASSED, MAX_PRESENT, MAX_WAITING, Progress, Start, TOPOLOGY_PAGE, TooLarge, Unreachable,
 };
 
 /// From the launcher to an agent.
@@ -73,6 +74,12 @@ pub enum ToAgent {
         total: u32,
         /// The page: at most [`TOPOLOGY_PAGE`] bytes of a [`Topology`](super::Topology).
         bytes: Vec<u8>,
+    },
+    /// Have your processes say who waits, and say how they are. Answered by one [`Present`](FromAgent::Present) for each, and then
+    /// [`Called`](FromAgent::Called).
+    RollCall {
+        /// Which one.
+        call: u32,
     },
     /// You may send so many bytes of [`Output`](FromAgent::Output) more, besides the [`OUTPUT_ROOM`](super::OUTPUT_ROOM)
     /// that you had in the beginning. Everything else you may always send.
@@ -156,6 +163,11 @@ impl ToAgent {
                 w.u32(*total);
                 w.bytes(bytes, TOPOLOGY_PAGE)
             }
+            Self::RollCall { call } => {
+                w.u8(13);
+                w.u32(*call);
+                Ok(())
+            }
         })
     }
 
@@ -202,6 +214,7 @@ impl ToAgent {
                 total: r.u32()?,
                 bytes: r.bytes(TOPOLOGY_PAGE)?,
             }),
+            13 => Ok(Self::RollCall { call: r.u32()? }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -276,6 +289,31 @@ pub enum FromAgent {
         rank: u32,
         /// Where the page begins.
         from: u32,
+    },
+    /// How a process of mine is.
+    Present {
+        /// In which roll-call.
+        call: u32,
+        /// Who.
+        rank: u32,
+        /// Which life of it.
+        incarnation: u32,
+        /// As the operating system sees it.
+        condition: Condition,
+        /// What it said in [`Present`](super::FromProcess::Present); none if it did not answer in time.
+        present: Option<Vec<u8>>,
+    },
+    /// All of my processes have been told of in this roll-call.
+    Called {
+        /// In which one.
+        call: u32,
+    },
+    /// A process has waited for long.
+    Overdue {
+        /// Who.
+        rank: u32,
+        /// How long, in milliseconds.
+        millis: u64,
     },
     /// I am the root, and other agents reach me there. Only in a job of several hosts.
     Listening {
@@ -371,6 +409,34 @@ impl FromAgent {
                 w.u8(16);
                 w.u32(*rank);
                 w.u32(*from);
+                Ok(())
+            }
+            Self::Present {
+                call,
+                rank,
+                incarnation,
+                condition,
+                present,
+            } => {
+                w.u8(17);
+                w.u32(*call);
+                w.life(*rank, *incarnation)?;
+                condition.encode(w);
+                w.u8(u8::from(present.is_some()));
+                match present {
+                    Some(present) => w.bytes(present, MAX_PRESENT),
+                    None => Ok(()),
+                }
+            }
+            Self::Called { call } => {
+                w.u8(18);
+                w.u32(*call);
+                Ok(())
+            }
+            Self::Overdue { rank, millis } => {
+                w.u8(19);
+                w.u32(*rank);
+                w.u64(*millis);
                 Ok(())
             }
             Self::Listening { locator } => {
@@ -472,6 +538,21 @@ impl FromAgent {
             16 => Ok(Self::AskTopology {
                 rank: r.u32()?,
                 from: r.u32()?,
+            }),
+            17 => Ok(Self::Present {
+                call: r.u32()?,
+                rank: r.u32()?,
+                incarnation: r.u32()?,
+                condition: Condition::decode(r)?,
+                present: match flag(r)? {
+                    true => Some(r.bytes(MAX_PRESENT)?),
+                    false => None,
+                },
+            }),
+            18 => Ok(Self::Called { call: r.u32()? }),
+            19 => Ok(Self::Overdue {
+                rank: r.u32()?,
+                millis: r.u64()?,
             }),
             14 => Ok(Self::Fenced {
                 text: r.text(MAX_WAITING)?,

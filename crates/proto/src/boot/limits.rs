@@ -36,6 +36,9 @@ pub const MAX_ERROR: usize = 16 * 1024;
 /// The longest text about a wait, in bytes: a sentence, with the name of what is waited for.
 pub const MAX_WAITING: usize = 512;
 
+/// The longest answer of a process to a roll-call: a packet has room for it.
+pub const MAX_PRESENT: usize = MAX_PACKET - 1024;
+
 /// The longest question about names: one name, and some more.
 pub const MAX_QUESTION: usize = 512;
 

@@ -5,8 +5,8 @@ use super::codec::{Reader, Writer, check_hosts};
 use super::network::{Network, Span, flag};
 use super::{
     Death, DecodeError, MAX_ANSWER, MAX_CERTIFICATE, MAX_CLUSTER, MAX_HOST, MAX_LOCATOR,
-    MAX_PACKET, MAX_PROCESSES, MAX_QUESTION, MAX_REQUEST, MAX_WAITING, Preset, Progress,
-    TOPOLOGY_PAGE, TooLarge, Unreachable,
+    MAX_PACKET, MAX_PRESENT, MAX_PROCESSES, MAX_QUESTION, MAX_REQUEST, MAX_WAITING, Preset,
+    Progress, TOPOLOGY_PAGE, TooLarge, Unreachable,
 };
 
 /// From the agent to a process of its host.
@@ -101,6 +101,8 @@ pub enum ToProcess {
         /// The page: at most [`TOPOLOGY_PAGE`] bytes of a [`Topology`](super::Topology).
         bytes: Vec<u8>,
     },
+    /// Say who of you waits, where and for whom. Answered by [`Present`](FromProcess::Present).
+    RollCall,
     /// The answer to [`Certify`](FromProcess::Certify). Others of these packets may come before it.
     Certificate {
         /// Says, signed by the job's authority, that the key is this process's, in this life.
@@ -200,6 +202,10 @@ impl ToProcess {
                 w.u32(*total);
                 w.bytes(bytes, TOPOLOGY_PAGE)
             }
+            Self::RollCall => {
+                w.u8(14);
+                Ok(())
+            }
         })
     }
 
@@ -258,6 +264,7 @@ impl ToProcess {
                 total: r.u32()?,
                 bytes: r.bytes(TOPOLOGY_PAGE)?,
             }),
+            14 => Ok(Self::RollCall),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -304,6 +311,16 @@ pub enum FromProcess {
     Ask {
         /// Its bytes.
         question: Vec<u8>,
+    },
+    /// The answer to [`RollCall`](ToProcess::RollCall): a [`Present`](crate::rollcall::Present).
+    Present {
+        /// Its bytes.
+        present: Vec<u8>,
+    },
+    /// One of my threads has waited longer than [`Boot::overdue_ms`]. Said again when it has waited twice as long.
+    Overdue {
+        /// How long, in milliseconds.
+        millis: u64,
     },
     /// Certify my key. Once in a life, and only in a job of several hosts: the agent closes the socket otherwise.
     Certify {
@@ -362,6 +379,15 @@ impl FromProcess {
                 w.u32(*from);
                 Ok(())
             }
+            Self::Present { present } => {
+                w.u8(11);
+                w.bytes(present, MAX_PRESENT)
+            }
+            Self::Overdue { millis } => {
+                w.u8(12);
+                w.u64(*millis);
+                Ok(())
+            }
         })
     }
 
@@ -392,6 +418,10 @@ impl FromProcess {
                 question: r.bytes(MAX_QUESTION)?,
             }),
             10 => Ok(Self::AskTopology { from: r.u32()? }),
+            11 => Ok(Self::Present {
+                present: r.bytes(MAX_PRESENT)?,
+            }),
+            12 => Ok(Self::Overdue { millis: r.u64()? }),
             kind => Err(DecodeError::Kind(kind)),
         })
     }
@@ -428,6 +458,8 @@ pub struct Boot {
     pub pace: Preset,
     /// Whether to tell over which paths others are reached.
     pub show_paths: bool,
+    /// After how long a wait is told to the agent, in milliseconds; 0: never.
+    pub overdue_ms: u64,
     /// The name of the cluster.
     pub cluster: String,
     /// The certificate of the job's authority; empty if the job has one host.
@@ -450,6 +482,7 @@ impl Boot {
         Channel::encode_all(&self.channels, w)?;
         self.pace.encode(w);
         w.u8(u8::from(self.show_paths));
+        w.u64(self.overdue_ms);
         w.text(&self.cluster, MAX_CLUSTER)?;
         w.bytes(&self.authority, MAX_CERTIFICATE)
     }
@@ -470,6 +503,7 @@ impl Boot {
             channels: Channel::decode_all(r)?,
             pace: Preset::decode(r)?,
             show_paths: flag(r)?,
+            overdue_ms: r.u64()?,
             cluster: r.text(MAX_CLUSTER)?,
             authority: r.bytes(MAX_CERTIFICATE)?,
         };

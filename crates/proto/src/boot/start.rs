@@ -44,6 +44,8 @@ pub struct Start {
     pub is_gateway: bool,
     /// Whether to tell over which paths others are reached.
     pub show_paths: bool,
+    /// After how long a wait of a process is told to the launcher, in milliseconds; 0: never.
+    pub overdue_ms: u64,
     /// The name of the cluster.
     pub cluster: String,
     /// Its part in who decides.
@@ -120,6 +122,7 @@ impl Start {
         Channel::encode_all(&self.channels, w)?;
         w.u8(u8::from(self.is_gateway));
         w.u8(u8::from(self.show_paths));
+        w.u64(self.overdue_ms);
         w.text(&self.cluster, MAX_CLUSTER)?;
         self.part.encode(w)?;
         // The last: the buffer must not grow, and leave a copy behind, once it is there.
@@ -150,6 +153,7 @@ impl Start {
             channels: Channel::decode_all(r)?,
             is_gateway: flag(r)?,
             show_paths: flag(r)?,
+            overdue_ms: r.u64()?,
             cluster: r.text(MAX_CLUSTER)?,
             part: Part::decode(r)?,
             authority: Secret::new(r.bytes(MAX_SECRET)?),

@@ -17,6 +17,17 @@ fn unreachable() -> impl Strategy<Value = Unreachable> {
     ]
 }
 
+fn condition() -> impl Strategy<Value = Condition> {
+    prop_oneof![
+        Just(Condition::Computes),
+        Just(Condition::Sleeps),
+        Just(Condition::Stopped),
+        Just(Condition::Stuck),
+        Just(Condition::Ended),
+        Just(Condition::Unknown),
+    ]
+}
+
 fn locator() -> impl Strategy<Value = String> {
     "\\PC{0,64}"
 }
@@ -78,6 +89,7 @@ fn boot() -> impl Strategy<Value = Boot> {
                     channels: vec![a_channel(), a_channel()],
                     pace: Preset::Patient,
                     show_paths: size % 2 == 0,
+                    overdue_ms: u64::from(incarnation),
                     cluster,
                     authority: if hosts > 1 { authority.into() } else { vec![] },
                 }
@@ -129,6 +141,7 @@ fn start() -> impl Strategy<Value = Start> {
                 channels: boot.channels,
                 is_gateway: boot.show_paths,
                 show_paths: boot.show_paths,
+                overdue_ms: boot.overdue_ms,
                 cluster: boot.cluster,
                 authority: Secret::new(boot.authority),
             }
@@ -173,6 +186,7 @@ fn to_process() -> impl Strategy<Value = ToProcess> {
             }
         }),
         Just(ToProcess::Last),
+        Just(ToProcess::RollCall),
         (any::<u32>(), any::<u32>(), blob()).prop_map(|(from, total, bytes)| ToProcess::Topology {
             from,
             total,
@@ -197,6 +211,8 @@ fn from_process() -> impl Strategy<Value = FromProcess> {
         waiting().prop_map(|text| FromProcess::Waiting { text }),
         progress().prop_map(FromProcess::Progress),
         blob().prop_map(|request| FromProcess::Certify { request }),
+        blob().prop_map(|present| FromProcess::Present { present }),
+        any::<u64>().prop_map(|millis| FromProcess::Overdue { millis }),
     ]
 }
 
@@ -218,6 +234,7 @@ fn to_agent() -> impl Strategy<Value = ToAgent> {
         any::<u8>().prop_map(|number| ToAgent::Interrupt { number }),
         any::<u8>().prop_map(|code| ToAgent::Stop { code }),
         any::<u32>().prop_map(|bytes| ToAgent::Room { bytes }),
+        any::<u32>().prop_map(|call| ToAgent::RollCall { call }),
     ]
 }
 
@@ -246,6 +263,17 @@ fn from_agent() -> impl Strategy<Value = FromAgent> {
         locator().prop_map(|locator| FromAgent::Listening { locator }),
         blob().prop_map(|news| FromAgent::News { news }),
         Just(FromAgent::Pulse),
+        (any::<[u32; 3]>(), condition(), proptest::option::of(blob())).prop_map(
+            |([call, rank, incarnation], condition, present)| FromAgent::Present {
+                call,
+                rank,
+                incarnation,
+                condition,
+                present,
+            }
+        ),
+        any::<u32>().prop_map(|call| FromAgent::Called { call }),
+        any::<(u32, u64)>().prop_map(|(rank, millis)| FromAgent::Overdue { rank, millis }),
         any::<(u32, u32)>().prop_map(|(rank, from)| FromAgent::AskTopology { rank, from }),
         waiting().prop_map(|text| FromAgent::Fenced { text }),
         (any::<u32>(), waiting()).prop_map(|(rank, text)| FromAgent::Waiting { rank, text }),
@@ -316,7 +344,7 @@ proptest! {
 
     /// Whatever is accepted means one thing: it encodes to the bytes it came from.
     #[test]
-    fn foreign_bytes_are_refused_or_understood(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..10) {
+    fn foreign_bytes_are_refused_or_understood(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..20) {
         let bytes = [&[kind], &bytes[..]].concat();
         let mut again = Vec::new();
         if let Ok(message) = ToProcess::decode(&bytes) {
@@ -375,6 +403,7 @@ fn a_boot() -> Boot {
         channels: vec![],
         pace: Preset::Default,
         show_paths: true,
+        overdue_ms: 10_000,
         cluster: "local".into(),
         authority: vec![0xCD; 400],
     }
@@ -405,6 +434,7 @@ fn a_start() -> Start {
         channels: vec![],
         is_gateway: false,
         show_paths: true,
+        overdue_ms: 10_000,
         cluster: "local".into(),
         authority: Secret::new(vec![0xAB; 32]),
     }
@@ -482,6 +512,7 @@ fn the_largest_packet_fits_the_limit() {
             MAX_CHANNELS
         ],
         show_paths: true,
+        overdue_ms: 10_000,
         cluster: "x".repeat(MAX_CLUSTER),
         authority: vec![0; MAX_CERTIFICATE],
         ..a_boot()

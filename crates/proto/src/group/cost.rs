@@ -1,7 +1,7 @@
 //! What a plan takes, and which is chosen.
 //!
-//! All members choose alike, from what they were told alike when the group was made: a member that chose by what it alone sees would wait for one that chose
-//! otherwise.
+//! All members choose alike, from what they agreed on ([`probe`](super::probe)) or from constants: a member that chose by what it alone sees would wait for one that
+//! chose otherwise.
 
 use core::ops::Range;
 
@@ -29,6 +29,8 @@ pub struct Costs {
     pub far: Link,
     /// To combine 1,000 bytes with 1,000 others, in nanoseconds.
     pub combining: u64,
+    /// How many members there are for each 1,000 cores of the host that has the most for its cores. Beyond 1,000 they wait for each other's work.
+    pub crowding: u64,
 }
 
 impl Default for Costs {
@@ -48,8 +50,23 @@ impl Default for Costs {
                 kilobyte: 8_000,
             },
             combining: 60,
+            // Not known: as if each had a core.
+            crowding: 0,
         }
     }
+}
+
+/// Whether an operation combines data, so that what it comes to may depend on its way: numbers with a floating point are rounded.
+#[must_use]
+pub fn combines(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Reduce(_)
+            | Operation::AllReduce
+            | Operation::ReduceScatter
+            | Operation::Scan
+            | Operation::ExclusiveScan
+    )
 }
 
 /// The cheapest way of an operation on so many bytes: of each member's block where each has its own, otherwise of all data.
@@ -65,7 +82,32 @@ pub fn choose(
     if let [only] = ways[..] {
         return Some(only);
     }
-    let last = layout.size().saturating_sub(1);
+    let samples = samples(layout, operation);
+    let cost = |way: &Way| {
+        let (mut longest, mut sum, mut worked) = (0, 0_u64, 0_u64);
+        for me in &samples {
+            let stages = stages(layout, *me, operation, order, *way);
+            let own = cost(layout, *me, &stages, bytes, costs);
+            longest = longest.max(own);
+            sum = sum.saturating_add(own);
+            worked = worked.saturating_add(work(&stages, bytes, costs));
+        }
+        let crowded = match costs.crowding {
+            ..=1000 => 0,
+            crowding => thousands(worked / samples.len().max(1) as u64, crowding),
+        };
+        // Of two that keep somebody busy for as long, the one that costs all together less: it crosses fewer borders.
+        (longest.max(crowded), sum)
+    };
+    ways.into_iter().min_by_key(cost)
+}
+
+/// Members whose costs stand for those of all: all, if they are few.
+fn samples(layout: &Layout, operation: Operation) -> Vec<Member> {
+    if layout.size() <= 16 {
+        return (0..layout.size()).map(Member).collect();
+    }
+    let last = layout.size() - 1;
     let mut samples = vec![Member(0), Member(last / 2), Member(last)];
     samples.extend(layout.cluster_leaders().into_iter().take(8).map(Member));
     if let Operation::Broadcast(root)
@@ -77,19 +119,7 @@ pub fn choose(
     }
     samples.sort_unstable();
     samples.dedup();
-    let cost = |way: &Way| {
-        let of = |me: &Member| {
-            cost(
-                layout,
-                *me,
-                &stages(layout, *me, operation, order, *way),
-                bytes,
-                costs,
-            )
-        };
-        samples.iter().map(of).max()
-    };
-    ways.into_iter().min_by_key(cost)
+    samples
 }
 
 /// What a member's stages take it, in nanoseconds, if nobody keeps it waiting.
@@ -98,28 +128,50 @@ pub fn cost(layout: &Layout, me: Member, stages: &[Stage], bytes: u64, costs: &C
     let near = Near::new(layout, me);
     let mut total = 0_u64;
     for stage in stages {
-        let each = match stage.space {
-            Space::Nothing => 0,
-            Space::Parts(parts) => bytes.div_ceil(u64::from(parts.max(1))),
-            Space::Whole | Space::Copies(..) | Space::Members | Space::Pairs => bytes,
-        };
+        let each = block(stage, bytes);
         for round in &stage.rounds {
             let sent = near.transfers(&round.sends, each, costs);
             let received = near.transfers(&round.receives, each, costs);
             total = total.saturating_add(sent.max(received));
-            let folded = round
-                .receives
-                .iter()
-                .filter(|of| of.fold != super::schedule::Fold::Replace);
-            let folded: u64 = folded.map(|of| count(&of.blocks) * each).sum();
-            total = total.saturating_add(thousands(folded, costs.combining));
         }
-        if let Space::Copies(copies, _) = stage.space {
-            let folded = u64::from(copies.saturating_sub(1)) * each;
-            total = total.saturating_add(thousands(folded, costs.combining));
-        }
+        total = total.saturating_add(thousands(combined(stage, each), costs.combining));
     }
     total
+}
+
+/// How long a member's stages keep a core of its host busy, in nanoseconds: what is sent and what is received are one after the other then.
+fn work(stages: &[Stage], bytes: u64, costs: &Costs) -> u64 {
+    let mut total = 0_u64;
+    for stage in stages {
+        let each = block(stage, bytes);
+        let rounds = stage.rounds.iter();
+        for transfer in rounds.flat_map(|round| round.sends.iter().chain(&round.receives)) {
+            let moved = thousands(count(&transfer.blocks) * each, costs.host.kilobyte);
+            total = total.saturating_add(costs.host.latency / 2 + moved);
+        }
+        total = total.saturating_add(thousands(combined(stage, each), costs.combining));
+    }
+    total
+}
+
+/// How many bytes a block of a stage has.
+fn block(stage: &Stage, bytes: u64) -> u64 {
+    match stage.space {
+        Space::Nothing => 0,
+        Space::Parts(parts) => bytes.div_ceil(u64::from(parts.max(1))),
+        Space::Whole | Space::Copies(..) | Space::Members | Space::Pairs => bytes,
+    }
+}
+
+/// How many bytes are combined with others in a stage whose blocks have so many.
+fn combined(stage: &Stage, each: u64) -> u64 {
+    let receives = stage.rounds.iter().flat_map(|round| &round.receives);
+    let folded = receives.filter(|of| of.fold != super::schedule::Fold::Replace);
+    let folded: u64 = folded.map(|of| count(&of.blocks) * each).sum();
+    match stage.space {
+        Space::Copies(copies, _) => folded + u64::from(copies.saturating_sub(1)) * each,
+        _ => folded,
+    }
 }
 
 /// Who is near a member.

@@ -87,6 +87,22 @@ impl Layout {
         self.clusters.iter().filter_map(first).collect()
     }
 
+    /// Those of the first host that has several; none if no host has.
+    #[must_use]
+    pub fn first_host_of_several(&self) -> Vec<u32> {
+        let mut hosts = self.clusters.iter().flatten();
+        let found = hosts.find(|host| host.len() > 1);
+        found.cloned().unwrap_or_default()
+    }
+
+    /// Those who lead the hosts of the first cluster that has several; none if no cluster has.
+    #[must_use]
+    pub fn first_leaders_of_several(&self) -> Vec<u32> {
+        let mut clusters = self.clusters.iter();
+        let found = clusters.find(|hosts| hosts.len() > 1);
+        found.map(|hosts| leaders(hosts)).unwrap_or_default()
+    }
+
     /// The most members that a host has, and the most hosts that a cluster has.
     #[must_use]
     pub fn widest(&self) -> (u32, u32) {

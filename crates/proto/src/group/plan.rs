@@ -107,7 +107,8 @@ pub fn ways(layout: &Layout, operation: Operation, order: Order) -> Vec<Way> {
         Operation::Reduce(_) => &[Tree],
         Operation::AllReduce if any => &[Exchange, Circulant, Ring, Tree],
         Operation::AllReduce => &[Exchange, Tree],
-        Operation::Gather(_) | Operation::Scatter(_) => &[Tree, Flat],
+        // Of two that cost the same the first is chosen: what does not pass others is less work.
+        Operation::Gather(_) | Operation::Scatter(_) => &[Flat, Tree],
         Operation::AllGather => &[Circulant, Ring],
         Operation::AllToAll => &[Flat],
         Operation::ReduceScatter if any => &[Circulant, Ring, Tree],

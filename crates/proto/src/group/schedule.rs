@@ -3,8 +3,10 @@
 use core::fmt;
 use core::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// A member of a group, by its number in it, from 0. Ranks number the processes of a job; a process may have several members in a group, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Member(pub u32);
 
 impl Member {

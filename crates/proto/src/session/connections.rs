@@ -190,12 +190,16 @@ impl Connections {
         self.current.is_none() && self.newest.number == 0
     }
 
-    fn silent_until(&self) -> Option<Time> {
-        let since = match self.current?.1 {
+    /// Since when nothing came over the connection although something should.
+    pub(super) fn silent_since(&self) -> Option<Time> {
+        match self.current?.1 {
             Stage::Asked { since, .. } => Some(since),
             Stage::Open => self.silent_since,
-        };
-        since.map(|since| since + SILENCE_MAX)
+        }
+    }
+
+    fn silent_until(&self) -> Option<Time> {
+        self.silent_since().map(|since| since + SILENCE_MAX)
     }
 
     /// A duration between two others; SplitMix64, so that the seed alone decides.

@@ -1,31 +1,23 @@
-//! Schedules of groups, carried out without a network: members are lists of what was combined, so what is missing, doubled or out of order shows. Nothing is
-//! held in between: what is sent has to be received at the same time.
+//! Schedules of groups, carried out without a network, on symbols (`mizzen_sim::symbols`). Nothing is held in between: what is sent has to be received at the
+//! same time. The simulator's world `group` carries them out with delays and deaths.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use mizzen_proto::group::cost::{Costs, choose};
 use mizzen_proto::group::layout::Layout;
-use mizzen_proto::group::plan::{Operation, Order, Space, Stage, Way, stages, ways};
-use mizzen_proto::group::schedule::{Fold, Member, Round, Transfer, part};
+use mizzen_proto::group::plan::{Operation, Order, Space, Way, ways};
+use mizzen_proto::group::probe::{Findings, Level, probes, to_all};
+use mizzen_proto::group::schedule::{Member, Round};
+use mizzen_sim::symbols::{Element, Part, Task};
 use proptest::prelude::*;
 
-/// An element: of whom it consists, in this order. Without anybody, it was never written.
-type Element = Vec<u32>;
-
-/// One member, as it carries its stages out.
+/// One member, as it carries its part out.
 struct Machine {
     me: u32,
-    stages: Vec<Stage>,
-    /// Which stage, and which of its rounds.
-    at: (usize, usize),
+    part: Part,
     /// What is under way in this round.
     open: Option<Open>,
-    data: Vec<Element>,
-    /// Where each member's block is, if members have blocks.
-    blocks: Vec<std::ops::Range<usize>>,
-    /// What is sent, if it is not where what comes goes.
-    from: Option<Vec<Element>>,
-    copies: Vec<Vec<Element>>,
     /// How many clusters' borders what it knows has crossed, at most.
     crossed: u32,
     rounds: u32,
@@ -41,112 +33,38 @@ struct Open {
 }
 
 impl Machine {
-    /// The elements of a transfer's blocks, by their places.
-    fn places(&self, space: Space, transfer: &Transfer) -> Vec<(usize, std::ops::Range<usize>)> {
-        let len = self.data.len();
-        let blocks = transfer.blocks.iter().cloned().flatten();
-        let place = |block: u32| match space {
-            Space::Nothing => panic!("a block where there are none"),
-            Space::Whole => {
-                assert_eq!(block, 0);
-                (0, 0..len)
-            }
-            Space::Parts(parts) => (0, part(len, parts, block)),
-            Space::Copies(..) => (1 + block as usize, 0..len),
-            Space::Members | Space::Pairs => (0, self.blocks[block as usize].clone()),
-        };
-        blocks.map(place).collect()
-    }
-
-    fn read(&self, space: Space, transfer: &Transfer) -> Vec<Element> {
-        let mut all = Vec::new();
-        for (copy, range) in self.places(space, transfer) {
-            let data = match (copy, &self.from) {
-                (0, Some(from)) => from,
-                (0, None) => &self.data,
-                (copy, _) => &self.copies[copy - 1],
-            };
-            all.extend_from_slice(&data[range]);
-        }
-        let written = all.iter().all(|element| !element.is_empty());
-        assert!(written, "member {} sends what it does not have", self.me);
-        all
-    }
-
-    fn space(&self) -> Space {
-        self.stages[self.at.0].space
-    }
-
     /// Begins the next round, if there is one.
     fn begin(&mut self) -> bool {
-        while self.open.is_none() {
-            let Some(stage) = self.stages.get(self.at.0) else {
-                return false;
-            };
-            if self.at.1 == 0 {
-                if let Space::Copies(count, mine) = stage.space {
-                    self.copies = vec![vec![vec![]; self.data.len()]; count as usize];
-                    self.copies[mine as usize] = self.data.clone();
-                }
-            }
-            let Some(round) = stage.rounds.get(self.at.1).cloned() else {
-                if let Space::Copies(..) = stage.space {
-                    let mut copies = std::mem::take(&mut self.copies).into_iter();
-                    self.data = copies.next().unwrap();
-                    for copy in copies {
-                        for (element, next) in self.data.iter_mut().zip(copy) {
-                            assert!(!next.is_empty(), "a copy did not come");
-                            element.extend(next);
-                        }
-                    }
-                }
-                self.at = (self.at.0 + 1, 0);
-                continue;
-            };
-            self.messages += round.sends.len() as u32;
-            self.open = Some(Open {
-                sent: vec![false; round.sends.len()],
-                came: vec![None; round.receives.len()],
-                crossed: self.crossed,
-                round,
-            });
+        if self.open.is_some() {
+            return true;
         }
+        let Some(round) = self.part.round() else {
+            return false;
+        };
+        self.messages += round.sends.len() as u32;
+        self.open = Some(Open {
+            sent: vec![false; round.sends.len()],
+            came: vec![None; round.receives.len()],
+            crossed: self.crossed,
+            round,
+        });
         true
     }
 
     /// Ends the round, if all of it is done.
     fn end(&mut self) -> bool {
-        let is_over = |open: &Open| {
+        let is_over = |open: &mut Open| {
             open.sent.iter().all(|sent| *sent) && open.came.iter().all(Option::is_some)
         };
-        if !self.open.as_ref().is_some_and(is_over) {
+        let Some(open) = self.open.take_if(is_over) else {
             return false;
-        }
-        let (open, space) = (self.open.take().unwrap(), self.space());
-        for (transfer, came) in open.round.receives.iter().zip(open.came) {
-            let (came, crossed) = came.unwrap();
+        };
+        let came = open.came.into_iter().flatten().map(|(came, crossed)| {
             self.crossed = self.crossed.max(crossed);
-            let mut came = came.into_iter();
-            for (copy, range) in self.places(space, transfer) {
-                let data = if copy == 0 {
-                    &mut self.data
-                } else {
-                    &mut self.copies[copy - 1]
-                };
-                for element in &mut data[range] {
-                    let next = came.next().expect("as long as what was sent");
-                    match transfer.fold {
-                        Fold::Replace => *element = next,
-                        Fold::After => element.extend(next),
-                        Fold::Before => {
-                            *element = next.into_iter().chain(element.drain(..)).collect()
-                        }
-                    }
-                }
-            }
-            assert!(came.next().is_none(), "as long as what was sent");
-        }
-        self.at.1 += 1;
+            came
+        });
+        let came = came.collect();
+        self.part.end_round(&open.round, came);
         self.rounds += 1;
         true
     }
@@ -177,10 +95,10 @@ fn run(machines: &mut [Machine], cluster: impl Fn(u32) -> u32) {
                 let Some(fits) = fits else { continue };
                 let receive = open.round.receives[fits].clone();
                 assert_eq!(receive.fold, send.fold);
-                if machines[to].space() != Space::Pairs {
+                if machines[to].part.space() != Space::Pairs {
                     assert_eq!(receive.blocks, send.blocks);
                 }
-                let what = machines[me].read(machines[me].space(), send);
+                let what = machines[me].part.read(send);
                 let open = machines[me].open.as_mut().unwrap();
                 open.sent[number] = true;
                 let crossed = open.crossed + u32::from(cluster(me as u32) != cluster(to as u32));
@@ -196,12 +114,8 @@ fn run(machines: &mut [Machine], cluster: impl Fn(u32) -> u32) {
         }
     }
     for machine in machines {
-        assert!(
-            !machine.begin(),
-            "member {} waits for ever in {:?}",
-            machine.me,
-            machine.at
-        );
+        let me = machine.me;
+        assert!(!machine.begin(), "member {me} waits for ever");
     }
 }
 
@@ -220,47 +134,15 @@ fn check(places: &Places, operation: Operation, order: Order, way: Way) -> (u32,
             | Operation::AllToAll
             | Operation::ReduceScatter
     );
-    let lengths = (0..size).map(|member| {
-        if operation == Operation::AllToAll {
-            1
-        } else if has_blocks {
-            (member as usize + 1) % 3
-        } else {
-            0
-        }
-    });
-    let mut blocks = Vec::new();
-    let mut end = 0;
-    for length in lengths {
-        blocks.push(end..end + length);
-        end += length;
-    }
-    let len = if has_blocks { end } else { 5 };
-    let start = |me: u32| -> Vec<Element> {
-        let own = |element: usize| blocks[me as usize].contains(&element);
-        let has = |element: usize| match operation {
-            Operation::Barrier => false,
-            Operation::Broadcast(root) | Operation::Scatter(root) => root.0 == me,
-            Operation::Gather(_) | Operation::AllGather => own(element),
-            _ => true,
-        };
-        (0..len)
-            .map(|element| if has(element) { vec![me] } else { vec![] })
-            .collect()
+    let length = |member: Member| match has_blocks {
+        true => (member.index() + 1) % 3,
+        false => 5,
     };
+    let task = Rc::new(Task::new(operation, order, size, length));
     let machine = |me: u32| Machine {
         me,
-        stages: stages(&layout, Member(me), operation, order, way),
-        at: (0, 0),
+        part: Part::new(&task, &layout, Member(me), way),
         open: None,
-        data: if operation == Operation::AllToAll {
-            vec![vec![]; len]
-        } else {
-            start(me)
-        },
-        blocks: blocks.clone(),
-        from: (operation == Operation::AllToAll).then(|| start(me)),
-        copies: vec![],
         crossed: 0,
         rounds: 0,
         messages: 0,
@@ -268,49 +150,13 @@ fn check(places: &Places, operation: Operation, order: Order, way: Way) -> (u32,
     let mut machines: Vec<Machine> = (0..size).map(machine).collect();
     run(&mut machines, |member| places[member as usize].0);
     let what = || format!("{size} members in {places:?}, {operation:?}, {order:?}, {way:?}");
-    let everybody: Element = (0..size).collect();
-    let combined = |element: &Element, expected: &[u32]| {
-        let mut sorted = element.clone();
-        if order == Order::Any {
-            sorted.sort_unstable();
-        }
-        assert_eq!(sorted, expected, "{}", what());
-    };
     for machine in &machines {
-        let me = machine.me;
-        for (at, element) in machine.data.iter().enumerate() {
-            let own = has_blocks && blocks[me as usize].contains(&at);
-            let whose = blocks
-                .iter()
-                .position(|block| block.contains(&at))
-                .unwrap_or(0) as u32;
-            match operation {
-                Operation::Barrier => (),
-                Operation::Broadcast(root) => assert_eq!(*element, [root.0], "{}", what()),
-                Operation::Reduce(root) if root.0 == me => combined(element, &everybody),
-                Operation::AllReduce => combined(element, &everybody),
-                Operation::Gather(root) if root.0 == me => {
-                    assert_eq!(*element, [whose], "{}", what())
-                }
-                Operation::AllGather => assert_eq!(*element, [whose], "{}", what()),
-                Operation::Scatter(root) if own => assert_eq!(*element, [root.0], "{}", what()),
-                // The block for itself does not travel.
-                Operation::AllToAll if !own => assert_eq!(*element, [whose], "{}", what()),
-                Operation::ReduceScatter if own => combined(element, &everybody),
-                Operation::Scan => assert_eq!(*element, (0..=me).collect::<Vec<_>>(), "{}", what()),
-                Operation::ExclusiveScan if me > 0 => {
-                    assert_eq!(*element, (0..me).collect::<Vec<_>>())
-                }
-                _ => (),
-            }
-        }
-        if operation == Operation::AllReduce {
-            assert_eq!(
-                machine.data,
-                machines[0].data,
-                "the same bits at all: {}",
-                what()
-            );
+        let data = machine.part.data();
+        let checked = task.check(machine.me, data);
+        assert!(checked.is_ok(), "{checked:?}: {}", what());
+        if task.ends_alike() {
+            let first = machines[0].part.data();
+            assert_eq!(data, first, "the same bits at all: {}", what());
         }
     }
     let most = |of: fn(&Machine) -> u32| machines.iter().map(of).max().unwrap_or(0);
@@ -454,6 +300,90 @@ proptest! {
             }
         }
     }
+}
+
+proptest! {
+    #[test]
+    fn two_members_of_each_level_measure_it(places in proptest::collection::vec((0u32..3, 0u32..5), 1..20)) {
+        // Hosts of two clusters have two numbers.
+        let places: Places = places.iter().map(|(cluster, host)| (*cluster, 10 * cluster + host)).collect();
+        let layout = Layout::new(places.iter().copied());
+        let all: Vec<_> = (0..layout.size()).map(|me| probes(&layout, Member(me))).collect();
+        for (me, own) in (0..).map(Member).zip(&all) {
+            prop_assert!(own.is_sorted_by_key(|probe| probe.level));
+            for probe in own {
+                let (cluster, host) = places[me.index()];
+                let (other_cluster, other_host) = places[probe.with.index()];
+                let level = match (cluster == other_cluster, host == other_host) {
+                    (true, true) => Level::Host,
+                    (true, false) => Level::Cluster,
+                    _ => Level::Far,
+                };
+                prop_assert_eq!(probe.level, level);
+                let back = all[probe.with.index()].iter().filter(|other| other.level == level);
+                let back: Vec<_> = back.map(|other| (other.with, other.leads)).collect();
+                prop_assert_eq!(back, [(me, !probe.leads)]);
+            }
+            prop_assert_eq!(to_all(&layout, me).is_empty(), layout.size() == 1);
+        }
+        let found = |level| all.iter().flatten().filter(|probe| probe.level == level).count();
+        let several = |count: u32| if count > 1 { 2 } else { 0 };
+        let (widest_host, widest_cluster) = layout.widest();
+        prop_assert_eq!(found(Level::Host), several(widest_host));
+        prop_assert_eq!(found(Level::Cluster), several(widest_cluster));
+        prop_assert_eq!(found(Level::Far), several(layout.clusters()));
+    }
+}
+
+/// Four members on two cores move less in a tree; each with a core of its own, they do better in parts.
+#[test]
+fn members_that_share_cores_choose_what_is_less_work() {
+    use mizzen_proto::group::plan::Shape;
+    let layout = Layout::on_one_host(4);
+    let chosen = |crowding| {
+        let costs = Costs {
+            crowding,
+            ..Costs::default()
+        };
+        let operation = Operation::Broadcast(Member(0));
+        choose(&layout, operation, Order::Any, 1 << 20, &costs).map(|way| way.shape)
+    };
+    assert_eq!(chosen(2_000), Some(Shape::Tree));
+    assert_eq!(chosen(1_000), Some(Shape::Circulant));
+}
+
+/// Members of two hosts in turn: a tree of all of them would cross twice.
+#[test]
+fn what_crosses_less_is_chosen_of_two_that_take_as_long() {
+    let layout = Layout::new([(0, 0), (0, 1), (0, 0), (0, 1)]);
+    let operation = Operation::Broadcast(Member(0));
+    let way = choose(&layout, operation, Order::Any, 8, &Costs::default());
+    assert!(way.is_some_and(|way| way.by_levels), "{way:?}");
+}
+
+#[test]
+fn what_was_not_measured_costs_what_it_usually_does() {
+    let mut findings = Findings::default();
+    findings.add(Level::Cluster, 20_000, 60_000, 50_000);
+    let usual = Costs::default();
+    let costs = findings.costs(&usual);
+    assert_eq!(
+        (costs.cluster.latency, costs.cluster.kilobyte),
+        (10_000, 400)
+    );
+    assert_eq!(
+        (costs.host, costs.far, costs.combining),
+        (usual.host, usual.far, usual.combining)
+    );
+    findings.add_host(6, 4);
+    assert_eq!(findings.costs(&usual).crowding, 1_500);
+    assert_eq!(
+        Findings::from(costs).costs(&Costs {
+            combining: 1,
+            ..usual
+        }),
+        costs
+    );
 }
 
 /// A barrier of 10,000 processes on 200 hosts: what grows with the job grows as its logarithm.

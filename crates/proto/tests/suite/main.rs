@@ -1,5 +1,6 @@
 //! The rules of `docs/wire.md`, each with a test that cites its paragraph.
 
+mod agreement;
 mod circuit;
 mod frames;
 mod group;
