@@ -70,7 +70,7 @@ pub enum NoBlock<E> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlabId(pub u32);
 
-/// What a block is for: the two have separate limits, so that a burst of long messages cannot starve lending.
+/// What a block is for: each has its limit, so that a burst of long messages cannot starve lending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A lent buffer.
@@ -79,6 +79,8 @@ pub enum Purpose {
     LongMessage,
     /// A lent buffer of another host, which a network brought.
     Landed,
+    /// What members of groups show each other.
+    Tray,
 }
 
 /// Memory of one process for lent buffers and long messages.
@@ -106,8 +108,8 @@ struct State<B: Backing> {
     /// To whom they may be handed on.
     parties: Parties<B::Holder>,
     /// Bytes of blocks in use, by purpose, and how many there may be.
-    used: [usize; 3],
-    limits: [usize; 3],
+    used: [usize; 4],
+    limits: [usize; 4],
     /// Bytes of extents in use.
     extents: usize,
 }
@@ -148,8 +150,8 @@ pub(crate) const MAX_MESSAGES: usize = if cfg!(loom) { 4 } else { 1024 };
 pub(crate) const NUMBERS: usize = MAX_BLOCKS + MAX_MESSAGES;
 /// The longest block of a long message. A little less than all of them may have.
 const LONGEST_BLOCK: usize = 64 << 20;
-/// The most memory of all lent buffers, of all long messages in blocks, and of lent buffers from other hosts.
-const LIMITS: [usize; 3] = [1 << 30, 65 << 20, 1 << 30];
+/// The most memory of all lent buffers, of all long messages in blocks, of lent buffers from other hosts, and of trays.
+const LIMITS: [usize; 4] = [1 << 30, 65 << 20, 1 << 30, 1 << 28];
 /// The most memory of long messages in chunks, to all peers together: 128 of them that read nothing. Peers map no more either.
 const EXTENTS_LIMIT: usize = 8 << 30;
 /// Blocks of any size kept whole for the next use.
@@ -177,7 +179,7 @@ impl<B: Backing> Arena<B> {
                 out: VecDeque::new(),
                 spare: Vec::new(),
                 parties: Parties::new(),
-                used: [0; 3],
+                used: [0; 4],
                 limits: LIMITS,
                 extents: 0,
             }),
@@ -192,6 +194,7 @@ impl<B: Backing> Arena<B> {
         match purpose {
             Purpose::Lend | Purpose::Landed => LIMITS[0],
             Purpose::LongMessage => LONGEST_BLOCK,
+            Purpose::Tray => LIMITS[3],
         }
     }
 

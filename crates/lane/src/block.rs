@@ -11,6 +11,7 @@
 
 use crate::arena::{Arena, Backing, Held, Lending, NoBlock, Purpose, SlabId};
 use crate::loan::{Loan, LoanTicket};
+use crate::region::Region;
 use crate::returns::Returns;
 use crate::ring::Parts;
 use crate::sync::Arc;
@@ -71,6 +72,11 @@ impl<B: Backing> Block<B> {
             len: self.len as u64,
             loan: self.held.loan,
         }
+    }
+
+    /// The region it lies in, and where.
+    pub(crate) fn memory(&self) -> (Region, usize) {
+        (self.held.region.clone(), self.held.offset)
     }
 
     /// Length in bytes.

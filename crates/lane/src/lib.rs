@@ -88,6 +88,7 @@ mod slate;
 mod steps;
 mod supply;
 mod sync;
+mod tray;
 mod whereabouts;
 
 pub use alarm::Alarm;
@@ -116,4 +117,5 @@ pub use slate::{SLATE_WORDS, Shown, Slate};
 pub use steps::set_step_hook;
 pub use supply::{Receiver, StreamOut};
 pub use sync::{AtomicU32, AtomicU64};
+pub use tray::Tray;
 pub use whereabouts::Ending;

@@ -24,6 +24,11 @@ pub trait Steps: Send {
     /// What it waits for, for the user if that takes long.
     fn waits_for(&self) -> String;
 
+    /// The number of the process that it waits for, if it is one.
+    fn waits_for_whom(&self) -> Option<u32> {
+        None
+    }
+
     /// How many bytes went so far, if it can tell.
     fn moved(&self) -> u64 {
         0
@@ -128,6 +133,13 @@ impl<O> Operation<O> {
     pub fn waits_for(&self) -> Option<String> {
         let state = self.try_lock()?;
         state.work.as_ref().map(|work| work.waits_for())
+    }
+
+    /// The process that it waits for, if it is known just now.
+    #[must_use]
+    pub fn waits_for_whom(&self) -> Option<u32> {
+        let state = self.try_lock()?;
+        state.work.as_ref().and_then(|work| work.waits_for_whom())
     }
 
     /// How many bytes went so far. `None`: it is over. Waits for a thread that moves it on just now, which is for one step.

@@ -5,6 +5,9 @@
 //!
 //! Lines are used again, the first after the last. A member may show turn t when all others have shown turn t + 1 − n, for n lines: they are done with turn t − n
 //! then, whose line it overwrites. (Who shows a turn is done with the one before.)
+//!
+//! A slate serves one group after another: each *use* has a number. Behind the lines stands which use its owner has left: a member that has left reads no more of
+//! what the others showed.
 
 use crate::region::Region;
 use crate::sync::Ordering;
@@ -30,14 +33,14 @@ pub struct Shown {
 }
 
 impl Slate {
-    /// The slate that has `lines` lines of a region, from the line `first` on. Everybody takes the same number of lines.
+    /// The slate that has `lines` lines of a region for turns, from the line `first` on, and one more behind them. Everybody takes the same number of lines.
     ///
     /// # Panics
     ///
     /// If there are no such lines.
     #[must_use]
     pub fn new(region: Region, first: usize, lines: usize) -> Self {
-        assert!(lines > 0 && (first + lines) * 64 <= region.len());
+        assert!(lines > 0 && (first + lines + 1) * 64 <= region.len());
         Self {
             region,
             first,
@@ -52,6 +55,20 @@ impl Slate {
             let words = self.region.line(self.first + line);
             words[0].store(0, Ordering::Release);
         }
+    }
+
+    /// Owner: has done with everything that others show in this use of the slate.
+    pub fn leave(&self, number: u32) {
+        self.region.assert_writable();
+        let [left, ..] = self.region.line(self.first + self.lines);
+        left.store(u64::from(number), Ordering::Release);
+    }
+
+    /// Whether the owner has left a use of the slate, or one that came later. Uses are counted from 1.
+    #[must_use]
+    pub fn has_left(&self, number: u32) -> bool {
+        let [left, ..] = self.region.line(self.first + self.lines);
+        left.load(Ordering::Acquire) >= u64::from(number)
     }
 
     /// Owner: shows something in a turn; turns are counted from 1.
@@ -113,6 +130,14 @@ mod tests {
         assert!(slate.has_shown(2) && slate.has_shown(1) && !slate.has_shown(6));
         slate.clear();
         assert!(!slate.has_shown(5));
+    }
+
+    #[test]
+    fn who_has_left_a_use_has_left_those_before() {
+        let slate = Slate::new(Region::heap(320), 0, 4);
+        assert!(!slate.has_left(1));
+        slate.leave(2);
+        assert!(slate.has_left(1) && slate.has_left(2) && !slate.has_left(3));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loom::thread;
-use mizzen_lane::{Bell, Call, Region, Slate, Watch, call_after_publish};
+use mizzen_lane::{Bell, Call, Region, Slate, Tray, Watch, call_after_publish};
 
 use super::{Futex, model};
 
@@ -11,7 +11,7 @@ use super::{Futex, model};
 #[test]
 fn each_reads_what_the_other_showed_in_the_same_turn() {
     model(3, || {
-        let slates = [0, 1].map(|_| Slate::new(Region::heap(128), 0, 2));
+        let slates = [0, 1].map(|_| Slate::new(Region::heap(192), 0, 2));
         let member = |own: Slate, other: Slate, me: u64| {
             move || {
                 for turn in 1..=3 {
@@ -38,7 +38,7 @@ fn each_reads_what_the_other_showed_in_the_same_turn() {
 fn who_reads_is_not_overtaken() {
     const LINES: u64 = 2;
     model(3, || {
-        let slates = [0, 1].map(|_| Slate::new(Region::heap(128), 0, LINES as usize));
+        let slates = [0, 1].map(|_| Slate::new(Region::heap(192), 0, LINES as usize));
         let [one, other] = slates;
         let wait = |slate: &Slate, turn: u64| {
             while !slate.has_shown(turn) {
@@ -69,7 +69,7 @@ fn who_reads_is_not_overtaken() {
 #[test]
 fn who_sleeps_until_something_is_shown_is_woken() {
     model(3, || {
-        let slate = Slate::new(Region::heap(64), 0, 1);
+        let slate = Slate::new(Region::heap(128), 0, 1);
         let memory = Region::heap(64);
         let (watch, bell) = (Watch::new(memory.clone(), 0, None), Bell::new(memory, 1));
         watch.announce_awake();
@@ -98,6 +98,43 @@ fn who_sleeps_until_something_is_shown_is_woken() {
             watch.announce_awake();
         }
         assert_eq!(slate.read(1).unwrap().words[0], 42);
+        shows.join().unwrap();
+    });
+}
+
+/// What does not fit into a line lies on a tray: a place is written again only when the other has read it.
+#[test]
+fn a_place_of_a_tray_is_not_written_while_it_is_read() {
+    const LINES: u64 = 2;
+    model(3, || {
+        let slates = [0, 1].map(|_| Slate::new(Region::heap(192), 0, LINES as usize));
+        let [one, other] = slates;
+        let memory = Region::heap(128);
+        let tray = Tray::new(memory.clone(), 0, LINES as usize, 64).unwrap();
+        let wait = |slate: &Slate, turn: u64| {
+            while !slate.has_shown(turn) {
+                thread::yield_now();
+            }
+        };
+        let shows = {
+            let (one, other) = (one.clone(), other.clone());
+            thread::spawn(move || {
+                for turn in 1..=3_u64 {
+                    wait(&other, (turn + 1).saturating_sub(LINES));
+                    // SAFETY: loom reports an access that is not ordered.
+                    unsafe { tray.fill(turn, 0, &[turn as u8]) };
+                    one.show(turn, turn, &[]);
+                }
+            })
+        };
+        for turn in 1..=3_u64 {
+            other.show(turn, turn, &[]);
+            wait(&one, turn);
+            let mut byte = [0];
+            // SAFETY: as above.
+            unsafe { memory.copy_out((turn % LINES) as usize * 64, &mut byte) };
+            assert_eq!(byte, [turn as u8]);
+        }
         shows.join().unwrap();
     });
 }
