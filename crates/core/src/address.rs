@@ -11,6 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::blocking::block_in_place;
+use crate::caller::Caller;
 use crate::endpoint::Endpoint;
 use crate::error::{ArenaError, PostError, Result, UnpackError};
 use crate::incoming::Incoming;
@@ -84,6 +85,7 @@ impl MailboxRef {
     ///
     /// As [`post`](Self::post).
     #[inline]
+    #[track_caller]
     pub fn send<T: PlainBytes + ?Sized>(&self, value: &T) -> Result<()> {
         Ok(self.post_single(value.as_bytes(), Mark::of::<T>(), Until::Forever)?)
     }
@@ -93,6 +95,7 @@ impl MailboxRef {
     /// # Errors
     ///
     /// As [`post`](Self::post), or if the value cannot be serialised.
+    #[track_caller]
     pub fn send_value<T: serde::Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         let mut message = Message::new();
         message.pack_value(value)?;
@@ -112,6 +115,7 @@ impl MailboxRef {
     /// # Errors
     ///
     /// [`PostError::PeerGone`] or [`PostError::Closed`] if nobody can receive it any more.
+    #[track_caller]
     pub fn post(&self, message: &mut Message<'_>) -> Result<()> {
         Ok(self.post_until(message, Until::Forever)?)
     }
@@ -123,6 +127,7 @@ impl MailboxRef {
     /// # Errors
     ///
     /// As [`post`](Self::post).
+    #[track_caller]
     pub fn post_in_place(&self, message: &mut Message<'_>) -> Result<()> {
         Ok(self.post_until(message, Until::Taken)?)
     }
@@ -141,6 +146,7 @@ impl MailboxRef {
     /// # Errors
     ///
     /// [`PostError::TimedOut`] if there was no room in time; otherwise as [`post`](Self::post).
+    #[track_caller]
     pub fn post_timeout(&self, message: &mut Message<'_>, timeout: Duration) -> Result<()> {
         Ok(self.post_until(message, Until::within(timeout))?)
     }
@@ -150,6 +156,7 @@ impl MailboxRef {
     /// # Errors
     ///
     /// As [`post`](Self::post).
+    #[track_caller]
     pub fn post_lent<H: PlainBytes + ?Sized>(
         &self,
         header: &H,
@@ -187,7 +194,9 @@ impl MailboxRef {
     /// # Errors
     ///
     /// As [`post`](Self::post).
+    #[track_caller]
     pub fn sender(&self) -> Result<Sender> {
+        let _call = Caller::enter();
         match self.opened()? {
             Opened::Memory { link, route } => {
                 let (process, link) = (self.process.clone(), Arc::clone(link));
@@ -234,6 +243,7 @@ impl MailboxRef {
         is_known.then(|| Self::new(process.clone(), address))
     }
 
+    #[track_caller]
     fn post_single(&self, bytes: &[u8], mark: Mark, until: Until) -> Result<(), PostError> {
         match self.opened()? {
             Opened::Memory { link, route } => {
@@ -243,13 +253,15 @@ impl MailboxRef {
         }
     }
 
+    #[track_caller]
     fn post_until(&self, message: &mut Message<'_>, until: Until) -> Result<(), PostError> {
         match self.opened()? {
             Opened::Memory { link, route } => {
                 let links = &self.process.links;
-                let posted = link
-                    .show_lent(&**self.process, message, until)
-                    .and_then(|()| link.post(&**self.process, route, &message.wire(), until));
+                let posted = match link.show_lent(&**self.process, message, until) {
+                    Ok(()) => link.post(&**self.process, route, &message.wire(), until),
+                    Err(error) => Err(error),
+                };
                 match posted {
                     Ok(()) => link.give_lent(links, message),
                     Err(_) => MemoryLink::keep_lent(links, message),
@@ -266,6 +278,7 @@ impl MailboxRef {
         }
     }
 
+    #[track_caller]
     fn post_net(
         &self,
         link: &Arc<NetLink>,
@@ -327,6 +340,7 @@ impl MailboxRef {
 
     /// The path, found if it was not yet.
     #[inline]
+    #[track_caller]
     pub(crate) fn opened(&self) -> Result<&Opened, PostError> {
         match self.opened.get() {
             Some(opened) => Ok(opened),
@@ -335,7 +349,9 @@ impl MailboxRef {
     }
 
     #[cold]
+    #[track_caller]
     fn open(&self) -> Result<&Opened, PostError> {
+        let _call = Caller::enter();
         let channel = channel_of(self.address.mailbox);
         let opened = match self.process.reach_life_on(channel, self.address.process)? {
             Path::Memory(link) => {

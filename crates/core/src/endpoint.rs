@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use mizzen_proto::boot;
 use tracing::Span;
 
+use crate::caller::Caller;
 use crate::counters::{Counted, CounterRow};
 use crate::error::{
     ArenaError, BindError, Departure, FetchError, FlushError, Gone, ReachError, TopologyError,
@@ -42,7 +43,9 @@ impl Endpoint {
     /// # Errors
     ///
     /// If the time is over, or a process is gone and did not take all.
+    #[track_caller]
     pub fn flush(&self, patience: Option<Duration>) -> Result<(), FlushError> {
+        let _call = Caller::enter();
         self.0
             .flush_until(patience.map(|patience| Instant::now() + patience))
     }
@@ -70,7 +73,9 @@ impl Endpoint {
     /// # Errors
     ///
     /// [`TopologyError`] if it does not answer.
+    #[track_caller]
     pub fn topology(&self) -> Result<Topology, TopologyError> {
+        let _call = Caller::enter();
         self.0.neighbours.topology(&self.0)
     }
 
@@ -154,7 +159,9 @@ impl Endpoint {
     /// # Errors
     ///
     /// [`FetchError::Unbound`] if nobody did in time.
+    #[track_caller]
     pub fn fetch(&self, name: &str, patience: Option<Duration>) -> Result<Address, FetchError> {
+        let _call = Caller::enter();
         self.0.fetch(name, patience)
     }
 
@@ -163,12 +170,14 @@ impl Endpoint {
     /// # Errors
     ///
     /// As [`fetch`](Self::fetch).
+    #[track_caller]
     pub fn fetch_saying(
         &self,
         name: &str,
         patience: Option<Duration>,
         waits: &dyn Fn() -> String,
     ) -> Result<Address, FetchError> {
+        let _call = Caller::enter();
         self.0.fetch_saying(name, patience, waits)
     }
 
@@ -177,7 +186,9 @@ impl Endpoint {
     /// # Errors
     ///
     /// [`ReachError`] if it is gone, or cannot be reached.
+    #[track_caller]
     pub fn reach(&self, rank: Rank) -> Result<ProcessId, ReachError> {
+        let _call = Caller::enter();
         self.0.reach(rank).map(|path| path.peer())
     }
 
@@ -186,7 +197,9 @@ impl Endpoint {
     /// # Errors
     ///
     /// As [`reach`](Self::reach).
+    #[track_caller]
     pub fn reach_within(&self, rank: Rank, patience: Duration) -> Result<ProcessId, ReachError> {
+        let _call = Caller::enter();
         self.0.reach_within(rank, patience).map(|path| path.peer())
     }
 
@@ -214,7 +227,9 @@ impl Endpoint {
     /// # Errors
     ///
     /// [`ArenaError::TooLong`] if no arena can hold it, or the system has no memory.
+    #[track_caller]
     pub fn lend_unzeroed<T: Plain>(&self, count: usize) -> Result<Lent<T>, ArenaError> {
+        let _call = Caller::enter();
         self.0.links.lend(&*self.0, count, Until::Forever)
     }
 
@@ -236,11 +251,13 @@ impl Endpoint {
     /// # Errors
     ///
     /// [`ArenaError::AllOut`] if nothing came back in time; otherwise as [`lend_unzeroed`](Self::lend_unzeroed).
+    #[track_caller]
     pub fn lend_unzeroed_timeout<T: Plain>(
         &self,
         count: usize,
         timeout: Duration,
     ) -> Result<Lent<T>, ArenaError> {
+        let _call = Caller::enter();
         let until = Until::within(timeout);
         self.0.links.lend(&*self.0, count, until)
     }

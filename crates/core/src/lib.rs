@@ -9,6 +9,7 @@
 mod address;
 mod bells;
 mod blocking;
+mod caller;
 mod channel;
 mod counters;
 #[cfg(not(feature = "crash-points"))]
@@ -49,6 +50,7 @@ mod progress;
 mod pump;
 mod rank;
 mod reactor;
+mod roll;
 mod scope;
 mod semaphore;
 mod sender;

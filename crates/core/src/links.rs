@@ -17,7 +17,8 @@ use crate::memory::{
 use crate::plain::Plain;
 use crate::progress::Progress;
 use crate::rank::ProcessId;
-use crate::wait::{Contention, Patience, Step, Until, spin};
+use crate::roll::{Kind, WaitsFor};
+use crate::wait::{Contention, Noted, Patience, Step, Until, spin};
 
 /// How long a thread that waits for memory sleeps at most before it looks again.
 const MEMORY_NAP: Duration = Duration::from_millis(1);
@@ -192,6 +193,7 @@ impl Links {
     ) -> Result<Block, ArenaError> {
         let contention = Contention::default();
         let mut patience = Patience::until(until.deadline(), &contention);
+        let mut noted = Noted::default();
         loop {
             if let Some(block) = self.try_take_block(len, purpose)? {
                 return Ok(block);
@@ -201,6 +203,7 @@ impl Links {
             match patience.step() {
                 Step::Again => (),
                 Step::Sleep(nap) => {
+                    noted.keep(&mut patience, || self.waits_for(purpose));
                     if let Some(waited) = patience.remarkable() {
                         progress.remark(waited, &self.who_has(purpose));
                     }
@@ -209,6 +212,13 @@ impl Links {
                 Step::Expired(waited) => return Err(ArenaError::AllOut { waited }),
             }
         }
+    }
+
+    #[cold]
+    fn waits_for(&self, purpose: Purpose) -> WaitsFor {
+        let (_, holders) = self.arena.lent();
+        let whom = holders.iter().map(|(holder, _)| holder.rank).collect();
+        WaitsFor::some(Kind::Memory, whom, self.who_has(purpose))
     }
 
     /// What a thread waits for that finds no memory.

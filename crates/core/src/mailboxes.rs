@@ -1,5 +1,6 @@
 //! The mailboxes of a process: the table by which peers' messages find them.
 
+use core::fmt;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -13,7 +14,7 @@ use crate::lock::lock;
 use crate::memory::{Memory, Shared};
 use crate::rank::{
     ChannelId, MAX_MAILBOXES, MAX_SLATES, MailboxId, PROGRAM_MAILBOXES, ProcessId, SLATE_LINES,
-    WATCH_BYTES, line_of_slate, mailbox_id, reserved, slot_of,
+    SlateUse, WATCH_BYTES, mailbox_id, reserved, slot_of,
 };
 
 /// All mailboxes of one process.
@@ -23,8 +24,7 @@ pub(crate) struct Mailboxes {
     pub(crate) watches: Shared,
     bells: Arc<Bells>,
     table: RwLock<Table>,
-    /// Numbers of slates that nobody uses.
-    free_slates: Mutex<Vec<u32>>,
+    slates: Mutex<FreeSlates>,
     /// Why the whole job fails, if it does: every mailbox is told, also those made later.
     failure: OnceLock<Gone>,
 }
@@ -34,6 +34,49 @@ struct Table {
     slots: Vec<Slot>,
     /// Free slots, the one that is free the longest first: late messages find it free for as long as possible.
     free: VecDeque<u32>,
+}
+
+/// Whether nobody needs a slate any more whose owner has left. It keeps what may still be read.
+pub(crate) type Parting = Box<dyn Fn() -> bool + Send>;
+
+/// Slates that are not in use.
+struct FreeSlates {
+    /// Those that nobody uses, and how often each was used; the one that is free the longest first.
+    free: VecDeque<(u32, u32)>,
+    /// Those whose owners have left, while others may still read them.
+    parting: Vec<(SlateUse, Parting)>,
+}
+
+impl Default for FreeSlates {
+    fn default() -> Self {
+        let numbers = reserved::SLATES..MAX_SLATES;
+        Self {
+            free: numbers.map(|number| (number, 0)).collect(),
+            parting: Vec::new(),
+        }
+    }
+}
+
+impl FreeSlates {
+    fn reap(&mut self) {
+        let free = &mut self.free;
+        self.parting.retain(|(slate, is_over)| {
+            let is_over = is_over();
+            if is_over && slate.number() >= reserved::SLATES {
+                free.push_back((slate.number(), slate.time()));
+            }
+            !is_over
+        });
+    }
+}
+
+impl fmt::Debug for FreeSlates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FreeSlates")
+            .field("free", &self.free.len())
+            .field("parting", &self.parting.len())
+            .finish()
+    }
 }
 
 #[derive(Debug)]
@@ -48,7 +91,7 @@ impl Mailboxes {
             watches: memory.make("mizzen-watches", WATCH_BYTES)?,
             bells,
             table: RwLock::default(),
-            free_slates: Mutex::new((reserved::SLATES..MAX_SLATES).rev().collect()),
+            slates: Mutex::default(),
             failure: OnceLock::new(),
         })
     }
@@ -92,21 +135,31 @@ impl Mailboxes {
     }
 
     /// A slate that nobody else uses, if there is one.
-    pub(crate) fn take_slate(&self) -> Option<u32> {
-        let number = lock(&self.free_slates).pop()?;
-        self.slate(number).clear();
-        Some(number)
+    pub(crate) fn take_slate(&self) -> Option<SlateUse> {
+        let mut slates = lock(&self.slates);
+        slates.reap();
+        let (number, before) = slates.free.pop_front()?;
+        let slate = SlateUse::new(number, before + 1);
+        self.slate(slate).clear();
+        Some(slate)
     }
 
-    /// Nobody uses it any more.
-    pub(crate) fn give_slate_back(&self, number: u32) {
-        lock(&self.free_slates).push(number);
+    /// Its owner does not use it any more. Others may read it until `is_over` says so.
+    pub(crate) fn give_slate_back(&self, slate: SlateUse, is_over: Parting) {
+        let mut slates = lock(&self.slates);
+        slates.parting.push((slate, is_over));
+        slates.reap();
+    }
+
+    /// The same for a slate that every process has: what others may read is kept until `is_over` says so.
+    pub(crate) fn keep_until(&self, is_over: Parting) {
+        self.give_slate_back(reserved::GROUP_SLATE, is_over);
     }
 
     /// One of our slates.
-    pub(crate) fn slate(&self, number: u32) -> Slate {
+    pub(crate) fn slate(&self, slate: SlateUse) -> Slate {
         let region = self.watches.region.clone();
-        Slate::new(region, line_of_slate(number), SLATE_LINES)
+        Slate::new(region, slate.line(), SLATE_LINES)
     }
 
     /// The watch of one of our mailboxes, as those see it who wake its owner.

@@ -16,6 +16,8 @@ use crate::blocking::block_in_place;
 use crate::error::{BindError, FetchError};
 use crate::lock::lock;
 use crate::rank::{Address, MailboxId, ProcessId};
+use crate::roll::{Kind, WaitsFor};
+use crate::wait::Noted;
 
 /// Who takes questions about names to whoever keeps them, and knows what is here.
 pub(crate) trait Courier {
@@ -249,6 +251,7 @@ impl Names {
         waits: &dyn Fn() -> String,
     ) -> Result<Answer, NoAnswer> {
         let mut remarked = false;
+        let mut noted = Noted::default();
         let started = Instant::now();
         let mut questions = lock(&self.questions);
         loop {
@@ -264,6 +267,16 @@ impl Names {
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(NoAnswer::TimedOut);
             }
+            if waited >= NOTED_AFTER {
+                // What is missing is asked for, too.
+                drop(questions);
+                noted.keep_after(waited, || WaitsFor::some(Kind::Name, vec![], waits()));
+                questions = lock(&self.questions);
+                let awaited = questions.awaited.get(&request);
+                if awaited.is_some_and(Option::is_some) || questions.is_closed {
+                    continue;
+                }
+            }
             if waited >= REMARK_AFTER && !remarked {
                 remarked = true;
                 drop(questions);
@@ -271,7 +284,7 @@ impl Names {
                 questions = lock(&self.questions);
                 continue;
             }
-            let nap = left.unwrap_or(REMARK_AFTER).min(REMARK_AFTER);
+            let nap = left.unwrap_or(NAP).min(NAP);
             questions = self.sleep(questions, nap);
         }
     }
@@ -343,3 +356,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 
 /// A name is usually bound by then; after this the user is told.
 const REMARK_AFTER: Duration = Duration::from_secs(5);
+/// When it is noted for those who ask why nothing happens: names are often waited for while a job starts.
+const NOTED_AFTER: Duration = Duration::from_secs(1);
+/// How long to sleep before looking whether the wait is long by now.
+const NAP: Duration = Duration::from_millis(500);

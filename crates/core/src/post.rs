@@ -1,5 +1,6 @@
 //! Posting through memory: over the shared lane of a link, or over a sender's own lane.
 
+use core::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,12 +8,14 @@ use std::time::Duration;
 use mizzen_lane::{Refused, SharedProducer, Watch};
 
 use crate::bells::REACTOR_BELL;
+use crate::caller::Caller;
 use crate::error::PostError;
 use crate::link::{LaneBehind, LaneOut, MemoryLink, Route, SENDER_LANE, WINDOW, Waiting, try_send};
 use crate::links::WithLinks;
 use crate::memory::{Arena, Block, LoanTicket, Purpose};
 use crate::message::{Encoded, Flags};
-use crate::wait::{Contention, Patience, Step, Until, spin};
+use crate::roll::{Kind, WaitsFor};
+use crate::wait::{Contention, Noted, Patience, Step, Until, spin};
 
 /// How long a poster sleeps between looks at a full lane: the receiver does not know who waits for a shared lane.
 const FULL_NAP: Duration = Duration::from_millis(1);
@@ -23,6 +26,7 @@ const REMIND_EVERY: u32 = 64;
 
 impl MemoryLink {
     /// Posts over the shared lane.
+    #[track_caller]
     pub(crate) fn post(
         &self,
         around: &dyn WithLinks,
@@ -32,13 +36,14 @@ impl MemoryLink {
     ) -> Result<(), PostError> {
         let len = message.len();
         if len <= SharedProducer::SHORT_MAX || len <= self.lane.ring().eager_max() {
-            return self.post_copied(around, route, message, until);
+            return self.post_copied(around, route, message, until, Location::caller());
         }
+        let at = Location::caller();
         loop {
             self.wait_for_turns(around, route, until)?;
             let posted = self.post_long(around, message, until, |bytes, kind| {
                 let flags = message.flags().with(kind);
-                self.post_copied(around, route, &Ticket { bytes, flags }, until)
+                self.post_copied(around, route, &Ticket { bytes, flags }, until, at)
             });
             match posted {
                 // An operation took its turn meanwhile: the memory goes back first.
@@ -49,6 +54,7 @@ impl MemoryLink {
     }
 
     /// Waits until no operation waits for its turn at a mailbox.
+    #[track_caller]
     fn wait_for_turns(
         &self,
         around: &dyn WithLinks,
@@ -59,6 +65,7 @@ impl MemoryLink {
         let contention = Contention::default();
         let mut patience = Patience::until(until.deadline(), &contention);
         let mut naps = Naps::default();
+        let mut noted = Noted::default();
         while self.has_turns(route) {
             self.check(&route.watch)?;
             if let Until::Now = until {
@@ -69,7 +76,8 @@ impl MemoryLink {
                 Step::Again => (),
                 Step::Expired(_) => return Err(PostError::TimedOut { rank }),
                 Step::Sleep(nap) => {
-                    self.remark_full(around, &mut patience);
+                    let _call = Caller::enter();
+                    self.remark_full(around, &mut patience, &mut noted);
                     self.counts.sleeps.add(1);
                     naps.sleep(nap);
                 }
@@ -78,13 +86,14 @@ impl MemoryLink {
         Ok(())
     }
 
-    /// Takes a credit, then a place in the lane.
+    /// Takes a credit, then a place in the lane. It is called from `at`.
     fn post_copied(
         &self,
         around: &dyn WithLinks,
         route: &Arc<Route>,
         message: &impl Encoded,
         until: Until,
+        at: &'static Location<'static>,
     ) -> Result<(), PostError> {
         self.check(&route.watch)?;
         let paid = take_credit(route);
@@ -95,7 +104,7 @@ impl MemoryLink {
                 return Ok(());
             }
         }
-        self.post_slowly(around, route, message, until, paid)
+        self.post_slowly(around, route, message, until, paid, at)
     }
 
     /// Waits for a credit, if none was `paid` yet, and for room in the lane, draining our own lanes meanwhile: the peer may wait
@@ -108,6 +117,7 @@ impl MemoryLink {
         message: &impl Encoded,
         until: Until,
         mut paid: bool,
+        at: &'static Location<'static>,
     ) -> Result<(), PostError> {
         let counts = &self.counts;
         let counter = if paid {
@@ -119,6 +129,7 @@ impl MemoryLink {
         let contention = Contention::default();
         let mut patience = Patience::until(until.deadline(), &contention);
         let mut naps = Naps::default();
+        let mut noted = Noted::default();
         let unpaid = |paid: bool, error| {
             route.add_credits(u32::from(paid), WINDOW);
             Err(error)
@@ -165,7 +176,8 @@ impl MemoryLink {
                     return unpaid(paid, PostError::TimedOut { rank });
                 }
                 Step::Sleep(nap) => {
-                    self.remark_full(around, &mut patience);
+                    let _call = Caller::enter_at(at);
+                    self.remark_full(around, &mut patience, &mut noted);
                     self.counts.sleeps.add(1);
                     if naps.sleep(nap) {
                         self.channel.remind();
@@ -199,18 +211,23 @@ impl MemoryLink {
         left.is_some()
     }
 
-    fn remark_full(&self, around: &dyn WithLinks, patience: &mut Patience<'_>) {
-        if let Some(waited) = patience.remarkable() {
-            let what = format!(
+    fn remark_full(&self, around: &dyn WithLinks, patience: &mut Patience<'_>, noted: &mut Noted) {
+        let what = || {
+            format!(
                 "for room in a mailbox at rank {} that nobody reads",
                 self.peer
-            );
-            around.remark(waited, &what);
+            )
+        };
+        let waits = || WaitsFor::one(Kind::Room, self.peer.rank, what());
+        noted.keep(patience, waits);
+        if let Some(waited) = patience.remarkable() {
+            around.remark(waited, &what());
         }
     }
 
     /// Passes on a long message by a ticket: while it is copied into the arena, or, if it refers to lent buffers, when it has
     /// been.
+    #[track_caller]
     pub(crate) fn post_long(
         &self,
         around: &dyn WithLinks,
@@ -257,6 +274,7 @@ impl MemoryLink {
     }
 
     /// Sends over a lane of a sender's own, as long as there is hope that room for it comes soon: `Busy` if not.
+    #[track_caller]
     pub(crate) fn send(
         &self,
         around: &dyn WithLinks,
@@ -275,6 +293,7 @@ impl MemoryLink {
     }
 
     #[cold]
+    #[track_caller]
     fn send_slowly(
         &self,
         around: &dyn WithLinks,
@@ -337,6 +356,7 @@ impl MemoryLink {
     }
 
     /// Posts behind what waits for room in a sender's lane, waiting until less than the allowance does.
+    #[track_caller]
     pub(crate) fn post_behind(
         &self,
         around: &dyn WithLinks,
@@ -358,6 +378,7 @@ impl MemoryLink {
         let contention = Contention::default();
         let mut patience = Patience::until(until.deadline(), &contention);
         let mut naps = Naps::default();
+        let mut noted = Noted::default();
         loop {
             self.check(watch)?;
             if self.leave_in_lane(lane, message) {
@@ -371,7 +392,8 @@ impl MemoryLink {
                 Step::Again => (),
                 Step::Expired(_) => return Err(PostError::TimedOut { rank }),
                 Step::Sleep(nap) => {
-                    self.remark_full(around, &mut patience);
+                    let _call = Caller::enter();
+                    self.remark_full(around, &mut patience, &mut noted);
                     self.counts.sleeps.add(1);
                     naps.sleep(nap);
                 }

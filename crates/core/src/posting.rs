@@ -138,6 +138,10 @@ impl Steps for Posting<'_> {
         format!("for rank {rank} to read: a message of {len} bytes to it is under way in a scope")
     }
 
+    fn waits_for_whom(&self) -> Option<u32> {
+        Some(self.to.rank().0)
+    }
+
     fn moved(&self) -> u64 {
         match &self.way {
             Way::Memory(post) => post.moved(),

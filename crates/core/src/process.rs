@@ -41,9 +41,11 @@ use crate::rank::{
     Address, ChannelId, Incarnation, KnownChannel, MailboxId, ProcessId, Rank, reserved,
 };
 use crate::reactor::Reactor;
+use crate::roll::{Kind, WaitsFor};
 use crate::standing::Standing;
 use crate::topology::Topology;
 use crate::verdicts::Verdicts;
+use crate::wait::Noted;
 use crate::wait::{Contention, Patience, Step};
 use crate::workers::Workers;
 
@@ -642,6 +644,7 @@ impl Process {
         let contention = Contention::default();
         let mut patience = Patience::until(None, &contention);
         let (mut last, mut since) = (None, Instant::now());
+        let mut noted = Noted::default();
         while let Some((peer, messages)) = self.waiting() {
             self.pump_all();
             if last != Some((peer, messages)) {
@@ -655,9 +658,11 @@ impl Process {
                 return Progress::remark(self, waited, &what);
             }
             if let Step::Sleep(_) = patience.step() {
+                let what = || format!("to leave: rank {peer} does not read what was posted to it");
+                let waits = || WaitsFor::one(Kind::Room, peer.rank, what());
+                noted.keep(&mut patience, waits);
                 if let Some(waited) = patience.remarkable() {
-                    let what = format!("to leave: rank {peer} does not read what was posted to it");
-                    Progress::remark(self, waited, &what);
+                    Progress::remark(self, waited, &what());
                 }
                 std::thread::sleep(FLUSH_NAP);
             }

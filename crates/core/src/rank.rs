@@ -38,7 +38,7 @@ impl ExactSizeIterator for Ranks {}
 /// The mailboxes that every process has from the start, known to all others without a name: for services of the runtime that need no
 /// names. And slates.
 pub mod reserved {
-    use super::MailboxId;
+    use super::{MailboxId, SlateUse};
 
     /// For the orderly end of a job.
     pub const FINISH: MailboxId = MailboxId(0);
@@ -49,10 +49,10 @@ pub mod reserved {
     /// How many there are.
     pub const COUNT: u32 = 3;
 
-    /// The slate of the group of all processes.
-    pub const GROUP_SLATE: u32 = 0;
-    /// The slate of the barrier of all processes.
-    pub const BARRIER_SLATE: u32 = 1;
+    /// The slate of the group of all processes, in its only use.
+    pub const GROUP_SLATE: SlateUse = SlateUse::new(0, 1);
+    /// The slate of the barrier of all processes, in its only use.
+    pub const BARRIER_SLATE: SlateUse = SlateUse::new(1, 1);
     /// How many slates are reserved.
     pub const SLATES: u32 = 2;
 }
@@ -67,12 +67,44 @@ pub(crate) const MAX_SLATES: u32 = 128;
 pub(crate) const SLATE_LINES: usize = 8;
 /// Bytes of the watches of a process: whole lines, the slates begin behind them.
 const WATCHES_END: usize = (MAX_MAILBOXES * 4).next_multiple_of(64);
+/// The lines that a slate has in all.
+const SLATE_ROOM: usize = SLATE_LINES + 1;
 /// Bytes of the memory with the watches and the slates of a process, which its peers read.
-pub(crate) const WATCH_BYTES: usize = WATCHES_END + MAX_SLATES as usize * SLATE_LINES * 64;
+pub(crate) const WATCH_BYTES: usize = WATCHES_END + MAX_SLATES as usize * SLATE_ROOM * 64;
 
-/// The first line of a slate, in the memory of its process with watches and slates.
-pub(crate) fn line_of_slate(number: u32) -> usize {
-    WATCHES_END / 64 + (number % MAX_SLATES) as usize * SLATE_LINES
+/// A slate of a process, and how often it was used before, which counts from 1: as others know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlateUse(u64);
+
+impl SlateUse {
+    pub(crate) const fn new(number: u32, time: u32) -> Self {
+        Self((time as u64) << 32 | number as u64)
+    }
+
+    /// As a number that another process may be told.
+    #[must_use]
+    pub fn get(self) -> u64 {
+        self.0
+    }
+
+    /// What another process told.
+    #[must_use]
+    pub fn from_told(told: u64) -> Self {
+        Self(told)
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub(crate) fn time(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Its first line, in the memory of its process with watches and slates.
+    pub(crate) fn line(self) -> usize {
+        WATCHES_END / 64 + (self.number() % MAX_SLATES) as usize * SLATE_ROOM
+    }
 }
 
 /// A channel of the job, by its place among those that programs may name; 0 is the one that everybody is on.

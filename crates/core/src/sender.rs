@@ -12,6 +12,7 @@ use mizzen_lane::{SHORT_MAX, Watch};
 use mizzen_proto::id::StreamId;
 
 use crate::bells::REACTOR_BELL;
+use crate::caller::Caller;
 use crate::endpoint::Endpoint;
 use crate::error::{ArenaError, PostError, Result};
 use crate::link::{LONGEST_TO_WAIT, LaneBehind, LaneOut, MemoryLink};
@@ -22,6 +23,8 @@ use crate::plain::PlainBytes;
 use crate::process::Process;
 use crate::progress::Progress;
 use crate::rank::{MailboxId, Rank};
+use crate::roll::{Kind, WaitsFor};
+use crate::wait::Noted;
 use crate::wait::Until;
 
 /// A private path from one thread to one mailbox, with its own lane: a short message takes no lock and no atomic
@@ -124,6 +127,7 @@ impl Sender {
     ///
     /// As [`post`](Self::post).
     #[inline]
+    #[track_caller]
     pub fn send<T: PlainBytes + ?Sized>(&mut self, value: &T) -> Result<()> {
         let (bytes, mark) = (value.as_bytes(), Mark::of::<T>());
         if let Path::Memory(lane) = &mut self.path {
@@ -139,6 +143,7 @@ impl Sender {
     /// # Errors
     ///
     /// As [`post`](Self::post), or if the value cannot be serialised.
+    #[track_caller]
     pub fn send_value<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
         let mut message = Message::new();
         message.pack_value(value)?;
@@ -150,6 +155,7 @@ impl Sender {
     /// # Errors
     ///
     /// [`PostError::PeerGone`] or [`PostError::Closed`] if nobody can receive it any more.
+    #[track_caller]
     pub fn post(&mut self, message: &mut Message<'_>) -> Result<()> {
         Ok(self.post_until(message, Until::Forever)?)
     }
@@ -161,6 +167,7 @@ impl Sender {
     /// # Errors
     ///
     /// As [`post`](Self::post).
+    #[track_caller]
     pub fn post_in_place(&mut self, message: &mut Message<'_>) -> Result<()> {
         Ok(self.post_until(message, Until::Taken)?)
     }
@@ -193,6 +200,7 @@ impl Sender {
     /// # Errors
     ///
     /// [`PostError::TimedOut`] if there was no room in time; otherwise as [`post`](Self::post).
+    #[track_caller]
     pub fn post_timeout(&mut self, message: &mut Message<'_>, timeout: Duration) -> Result<()> {
         Ok(self.post_until(message, Until::within(timeout))?)
     }
@@ -202,6 +210,7 @@ impl Sender {
     /// # Errors
     ///
     /// As [`post`](Self::post).
+    #[track_caller]
     pub fn post_lent<H: PlainBytes + ?Sized>(
         &mut self,
         header: &H,
@@ -221,6 +230,7 @@ impl Sender {
         self.post(&mut message)
     }
 
+    #[track_caller]
     fn post_until(&mut self, message: &mut Message<'_>, until: Until) -> Result<(), PostError> {
         let link = match &self.path {
             Path::Memory(lane) => Arc::clone(&lane.link),
@@ -234,9 +244,10 @@ impl Sender {
         if !message.has_lent() {
             return self.post_memory(&message.wire(), until);
         }
-        let posted = link
-            .show_lent(&**self.process, message, until)
-            .and_then(|()| self.post_memory(&message.wire(), until));
+        let posted = match link.show_lent(&**self.process, message, until) {
+            Ok(()) => self.post_memory(&message.wire(), until),
+            Err(error) => Err(error),
+        };
         match posted {
             Ok(()) => link.give_lent(&self.process.links, message),
             Err(_) => MemoryLink::keep_lent(&self.process.links, message),
@@ -267,6 +278,7 @@ impl Sender {
     }
 
     #[cold]
+    #[track_caller]
     fn send_slowly(&mut self, bytes: &[u8], mark: Mark) -> Result<(), PostError> {
         if let Path::Net { .. } = self.path {
             return self.post_net(Outgoing::single(&[bytes], mark), Until::Forever);
@@ -275,8 +287,10 @@ impl Sender {
     }
 
     /// Posts through memory. Who would have to sleep leaves the lane, and its message, to whoever looks for messages.
+    #[track_caller]
     fn post_memory(&mut self, message: &impl Encoded, until: Until) -> Result<(), PostError> {
         self.take_lane_back();
+        let (mut begun, mut noted) = (None, Noted::default());
         loop {
             let posted = match &mut self.path {
                 Path::Memory(lane) => lane.post(&self.process, message, until),
@@ -296,6 +310,10 @@ impl Sender {
                 _ => (),
             }
             // There is no thread to see to what waits, or this may not wait there: wait for room here.
+            let rank = self.rank();
+            let _call = Caller::enter();
+            let what = || WaitsFor::one(Kind::Room, rank, format!("for room at rank {rank}"));
+            noted.keep_after(begun.get_or_insert_with(Instant::now).elapsed(), what);
             match until {
                 Until::Forever | Until::Taken => std::thread::sleep(ROOM_NAP),
                 Until::Deadline(deadline) if Instant::now() < deadline => {
@@ -335,6 +353,7 @@ impl Sender {
         self.process.bells.ring(REACTOR_BELL);
     }
 
+    #[track_caller]
     fn post_net(&self, message: Outgoing<'_>, until: Until) -> Result<(), PostError> {
         let Path::Net {
             link,
@@ -383,6 +402,7 @@ impl Lane {
         Ok(None)
     }
 
+    #[track_caller]
     fn post(
         &mut self,
         process: &Arc<Process>,

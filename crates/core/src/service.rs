@@ -4,14 +4,18 @@
 //! [unopened](Next), reads what it needs at the front of them, and lets a worker do the rest.
 
 pub use crate::blocking::block_in_place;
+pub use crate::caller::Caller;
 pub use crate::counters::{Counted, Counter, Rows, summary};
 pub use crate::lock::{lock, lock_patiently, try_lock};
 pub use crate::mailbox::{Next, Taken};
 pub use crate::message::Lead;
-pub use crate::rank::{Address, MailboxId, reserved};
-pub use crate::slate::{Audience, SLATE_WORDS, Shown, SlateNumber, Slates, Waited};
+pub use crate::rank::{Address, MailboxId, SlateUse, reserved};
+pub use crate::roll::{Kind, Operation, WaitsFor};
+pub use crate::slate::{
+    CoreSet, SLATE_WORDS, Shown, SlateNumber, Slates, TRAY_PLACE, TrayPlace, Waited, own_cores,
+};
 pub use crate::values::decode;
-pub use crate::wait::deadline_in;
+pub use crate::wait::{Noted, deadline_in};
 pub use crate::workers::{
     Pace, Source, Worker, Workers, catch_panics, panic_message, step_aside, worker_count,
 };

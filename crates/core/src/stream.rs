@@ -1,6 +1,7 @@
 //! Long messages through memory, as their sender sees them: waits for the receiver when that has left too much unread, and shows
 //! it the slabs. How the message then goes, and why two of them never wait for each other, is `crates/lane/src/filling.rs`.
 
+use core::panic::Location;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ use crate::link::MemoryLink;
 use crate::links::WithLinks;
 use crate::memory::{Memory, SlabId};
 use crate::message::Encoded;
-use crate::wait::{Contention, Patience, Step, Until, spin};
+use crate::roll::{Kind, WaitsFor};
+use crate::wait::{Contention, Noted, Patience, Step, Until, spin};
 
 /// The first nap of a sender that waits for its receiver to read. Most receivers that read at all have given some back by then.
 const FIRST_NAP: Duration = Duration::from_micros(20);
@@ -23,6 +25,7 @@ impl MemoryLink {
     /// Sends a long message: announces it by `announce`, then writes it. Waits until the peer has read enough, before the
     /// message is announced and, if it is longer than what the peer may leave unread, while it is written. If that takes too
     /// long, an announced message is given up, of which its receiver hears.
+    #[track_caller]
     pub(crate) fn stream(
         &self,
         around: &dyn WithLinks,
@@ -108,9 +111,13 @@ pub(crate) struct Peer<'a> {
     contention: &'a Contention,
     patience: RefCell<Patience<'a>>,
     nap: Cell<Duration>,
+    noted: RefCell<Noted>,
+    /// Called from where.
+    at: &'static Location<'static>,
 }
 
 impl<'a> Peer<'a> {
+    #[track_caller]
     pub(crate) fn new(
         link: &'a MemoryLink,
         around: &'a dyn WithLinks,
@@ -124,6 +131,8 @@ impl<'a> Peer<'a> {
             contention,
             patience: RefCell::new(Patience::until(None, contention)),
             nap: Cell::new(FIRST_NAP),
+            noted: RefCell::default(),
+            at: Location::caller(),
         }
     }
 
@@ -142,12 +151,19 @@ impl<'a> Peer<'a> {
     }
 
     fn remark(&self, patience: &mut Patience<'_>) {
-        if let Some(waited) = patience.remarkable() {
+        let what = || {
             let (peer, unread) = (self.link.peer, self.link.borrower.unread() >> 20);
-            let what = format!(
+            format!(
                 "for rank {peer} to read long messages: {unread} MiB that this process posted to it are unread, as much as may be"
-            );
-            self.around.remark(waited, &what);
+            )
+        };
+        let waits = || {
+            let peer = self.link.peer.rank;
+            WaitsFor::one(Kind::Room, peer, what()).called_from(self.at)
+        };
+        self.noted.borrow_mut().keep(patience, waits);
+        if let Some(waited) = patience.remarkable() {
+            self.around.remark(waited, &what());
         }
     }
 }
@@ -172,6 +188,7 @@ impl Receiver<Memory> for Peer<'_> {
         if in_vain == 0 {
             *patience = Patience::until(self.until.deadline(), self.contention);
             self.nap.set(FIRST_NAP);
+            self.noted.take();
         }
         self.check()?;
         self.check_time()?;

@@ -9,7 +9,10 @@
 //! core, longer when one took it.
 
 use core::cell::Cell;
+use core::num::NonZero;
 use std::time::{Duration, Instant};
+
+use crate::roll::{self, WaitsFor};
 
 /// How long a sleeping thread trusts its senders to ring. A lost ring, which only a broken peer can cause, costs this much.
 const NAP: Duration = Duration::from_millis(500);
@@ -33,6 +36,9 @@ const OCCUPIED_YIELD: Duration = Duration::from_millis(1);
 
 /// A wait is usual until then. Longer than the launcher's limit of one line in ten seconds.
 const FIRST_REMARK: Duration = Duration::from_millis(10_100);
+
+/// How long a wait must be to be noted for those who ask why nothing happens.
+const NOTED_AFTER: Duration = Duration::from_millis(250);
 
 /// When a wait of `timeout` from now ends. `None` if that is later than the clock can say, which means never.
 #[must_use]
@@ -313,5 +319,85 @@ impl<'a> Patience<'a> {
         }
         self.contention.give_way();
         Step::Again
+    }
+}
+
+/// A wait of the calling thread, which is noted if it lasts: for those who ask why nothing happens.
+#[derive(Debug, Default)]
+pub struct Noted(Option<NonZero<u64>>);
+
+impl Noted {
+    /// Called each time before the thread sleeps.
+    pub(crate) fn keep(&mut self, patience: &mut Patience<'_>, what: impl FnOnce() -> WaitsFor) {
+        self.keep_after(patience.waited(), what);
+    }
+
+    /// The same by a thread that has waited for so long.
+    pub fn keep_after(&mut self, waited: Duration, what: impl FnOnce() -> WaitsFor) {
+        if waited >= NOTED_AFTER {
+            self.0 = roll::note(self.0, waited, what);
+        }
+    }
+}
+
+impl Drop for Noted {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(number) = self.0 {
+            roll::forget(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::panic::Location;
+
+    use super::*;
+    use crate::caller;
+    use crate::rank::Rank;
+    use crate::roll::{Kind, call};
+    use mizzen_proto::rollcall::Wait;
+
+    const LONG: Duration = Duration::from_secs(3);
+
+    fn mine(mark: &str) -> Vec<Wait> {
+        let (all, _) = call(usize::MAX);
+        all.into_iter().filter(|wait| wait.what == mark).collect()
+    }
+
+    #[test]
+    fn a_wait_is_noted_while_it_lasts_and_only_the_outermost() {
+        let what = |what: &str| WaitsFor::one(Kind::Message, Rank(7), what);
+        let mut outer = Noted::default();
+        outer.keep_after(Duration::from_millis(1), || what("too short"));
+        assert!(mine("too short").is_empty());
+        outer.keep_after(LONG, || what("outer"));
+        let mut inner = Noted::default();
+        inner.keep_after(LONG, || what("inner"));
+        assert!(mine("inner").is_empty());
+        let [noted] = &mine("outer")[..] else {
+            panic!("noted once")
+        };
+        assert!(noted.millis >= 3000 && noted.whom == [7] && noted.at.is_none());
+        drop(outer);
+        assert!(mine("outer").is_empty());
+        inner.keep_after(LONG, || what("inner"));
+        assert_eq!(mine("inner").len(), 1);
+    }
+
+    #[test]
+    fn the_call_around_a_wait_says_where_it_is() {
+        let at = Location::caller();
+        let what = || WaitsFor::some(Kind::Other, vec![], "located").called_from(at);
+        let mut noted = Noted::default();
+        noted.keep_after(LONG, what);
+        assert_eq!(mine("located")[0].at.as_ref().unwrap().line, at.line());
+        drop(noted);
+        let mut noted = Noted::default();
+        let around = Location::caller();
+        let _call = caller::Caller::enter_at(around);
+        noted.keep_after(LONG, what);
+        assert_eq!(mine("located")[0].at.as_ref().unwrap().line, around.line());
     }
 }

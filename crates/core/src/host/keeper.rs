@@ -14,6 +14,7 @@ use mizzen_proto::boot::{
 };
 use mizzen_proto::membership::Epoch;
 use mizzen_proto::registry::{Answer, Question};
+use mizzen_proto::rollcall::{MAX_WAITS, Present};
 use mizzen_shm::{
     Access, Fault, ProcessError, ProcessStamp, Socket, SocketError, View, region_of_view,
 };
@@ -33,13 +34,16 @@ use crate::link::{MemoryLink, Parts};
 use crate::lock::lock;
 use crate::memory::{Place, SlabId};
 use crate::names::NobodyKeeps;
+use crate::net::Networks;
 use crate::peers::{MayAsk, Path};
 use crate::process::Process;
 use crate::progress::Progress;
 use crate::rank::{ChannelId, Incarnation, ProcessId, Rank};
+use crate::roll::{self, Kind, Teller, WaitsFor};
 use crate::threads::Ours;
 use crate::together::owners_of;
 use crate::topology::Topology;
+use crate::wait::Noted;
 
 /// Events taken from the kernel at once.
 const EVENTS: usize = 32;
@@ -69,6 +73,8 @@ const DESCRIPTOR_NAP: Timespec = Timespec {
 /// How soon the launcher is asked again where a rank listens, when it told of a life before the wanted one, or of one that does not
 /// listen there.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
+/// How long a thread that waits for another process sleeps before it looks again how long that takes.
+const REACH_NAP: Duration = Duration::from_millis(500);
 /// How long the launcher has to say who is where.
 const ANSWER: Duration = Duration::from_secs(30);
 /// How long after a process stopped listening the launcher may take to know that it left.
@@ -99,6 +105,13 @@ pub(crate) struct Keeper {
     /// Whether the agent is gone.
     is_alone: AtomicBool,
     thread: OnceLock<JoinHandle<()>>,
+}
+
+impl Teller for Keeper {
+    fn tell_overdue(&self, waited: Duration) {
+        let millis = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        let _ = self.tell_agent(&FromProcess::Overdue { millis });
+    }
 }
 
 /// A part of what the launcher says about who is where.
@@ -201,6 +214,7 @@ impl Keeper {
         };
         let deadline = Instant::now() + patience;
         let mut refused = None;
+        let (begun, mut noted) = (Instant::now(), Noted::default());
         let mut state = lock(&self.introductions);
         state.refused.remove(&rank);
         loop {
@@ -236,7 +250,9 @@ impl Keeper {
             if left.is_zero() {
                 return Err(no_path("it did not answer the introduction in time"));
             }
-            let woken = self.changed.wait_timeout(state, left);
+            let what = || WaitsFor::one(Kind::Other, rank, format!("to reach rank {rank}"));
+            noted.keep_after(begun.elapsed(), what);
+            let woken = self.changed.wait_timeout(state, left.min(REACH_NAP));
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -245,6 +261,25 @@ impl Keeper {
     pub(crate) fn remark(&self, text: String) {
         let text = cut(text);
         let _ = self.tell_agent(&FromProcess::Waiting { text });
+    }
+
+    /// Says which threads wait, and which sessions are down. An agent that has no room for it now is not answered: it says so.
+    fn answer_roll_call(&self, process: &Process) {
+        let (waits, all) = roll::call(MAX_WAITS);
+        let down = process.networks.get().map(Networks::down);
+        let present = Present {
+            left_out: u32::try_from(all - waits.len()).unwrap_or(u32::MAX),
+            waits,
+            down: down.unwrap_or_default(),
+        };
+        let present = present.encode();
+        let mut bytes = Vec::new();
+        if (FromProcess::Present { present })
+            .encode(&mut bytes)
+            .is_ok()
+        {
+            let _ = self.agent.try_send(&bytes, &[]);
+        }
     }
 
     /// Has the launcher show how far something is. An agent that has no room for it now hears the next word about it; after
@@ -641,6 +676,7 @@ impl Rounds {
                     networks.handle_gateway(host, life, &locator);
                 }
             }
+            ToProcess::RollCall => self.keeper.answer_roll_call(process),
             // Both were taken while joining; there is one of each.
             ToProcess::Boot(_) | ToProcess::Certificate { .. } => (),
         }

@@ -38,6 +38,7 @@ use crate::net::{Control, Place, attach};
 use crate::peers::Path;
 use crate::process::{LEAVE_PATIENCE, Neighbours, Process};
 use crate::rank::{ChannelId, Incarnation, KnownChannel, ProcessId, Rank};
+use crate::roll::{self, Teller};
 use crate::together::link_together;
 use crate::topology::Topology;
 
@@ -116,6 +117,9 @@ fn join() -> Result<Arc<Process>, JoinError> {
         .tell_agent(&ready)
         .map_err(|_| unclear("it is gone".into()))?;
     keeper.start(&process, early)?;
+    let teller: Arc<dyn Teller> = Arc::clone(&keeper) as _;
+    let overdue = (boot.overdue_ms > 0).then_some(Duration::from_millis(boot.overdue_ms));
+    roll::tell(&teller, overdue);
     let (host, size) = (&process.host, process.size);
     debug!(parent: &process.span, host, size, hosts = boot.hosts, "joined the job");
     Ok(process)

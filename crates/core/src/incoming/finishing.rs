@@ -199,6 +199,10 @@ impl Steps for Finishing<'_> {
         )
     }
 
+    fn waits_for_whom(&self) -> Option<u32> {
+        Some(self.incoming.source().0)
+    }
+
     fn moved(&self) -> u64 {
         match (&self.rest, &self.incoming.payload) {
             (

@@ -27,7 +27,7 @@ use crate::memory::{
     Arena, Borrower, HandedTicket, Holding, Loan, LoanTicket, Place, SlabId, Tables, lender,
 };
 use crate::message::{AnyTicket, Encoded, Flags, Payload, lent_tickets, ticket_at};
-use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, SLATE_LINES, line_of_slate, slot_of};
+use crate::rank::{MAX_MAILBOXES, MailboxId, ProcessId, SLATE_LINES, SlateUse, slot_of};
 
 /// Messages that a process may have posted to one mailbox without their being retrieved. Bounds the memory of a mailbox
 /// that nobody reads; large enough that a credit message is rare. A peer with more of them in a mailbox's queue is cut off.
@@ -263,8 +263,8 @@ impl MemoryLink {
     }
 
     /// One of the peer's slates.
-    pub(crate) fn slate(&self, number: u32) -> Slate {
-        Slate::new(self.watches.clone(), line_of_slate(number), SLATE_LINES)
+    pub(crate) fn slate(&self, slate: SlateUse) -> Slate {
+        Slate::new(self.watches.clone(), slate.line(), SLATE_LINES)
     }
 
     /// Wakes the owner of a mailbox if it sleeps, after a message was announced. If the mailbox was closed meanwhile, the

@@ -10,7 +10,8 @@ use super::memory::MemoryLink;
 use crate::error::UnpackError;
 use crate::memory::LoanTicket;
 use crate::message::Streaming;
-use crate::wait::{Contention, Patience, Step, spin};
+use crate::roll::{Kind, WaitsFor};
+use crate::wait::{Contention, Noted, Patience, Step, spin};
 
 /// How long to sleep when the sender, which is writing, makes no progress.
 const NAP: Duration = Duration::from_micros(200);
@@ -69,13 +70,20 @@ impl Streaming for Stream {
     fn arrive(&mut self, until: usize) -> Result<(), UnpackError> {
         let contention = Contention::default();
         let mut patience = Patience::until(None, &contention);
+        let mut noted = Noted::default();
         while self.here() < until {
             if self.look()? {
                 patience = Patience::until(None, &contention);
+                noted = Noted::default();
                 continue;
             }
             spin(patience.quick_looks(), || self.bytes.has_news());
             if let Step::Sleep(_) = patience.step() {
+                noted.keep(&mut patience, || {
+                    let peer = self.link.peer;
+                    let what = format!("for the rest of a message of rank {peer}");
+                    WaitsFor::one(Kind::Message, peer.rank, what)
+                });
                 std::thread::sleep(NAP);
             }
         }

@@ -13,6 +13,7 @@ use crate::delivery::{Searched, Wanted, What};
 use crate::error::{Error, Gone, RetrieveError};
 use crate::incoming::Incoming;
 use crate::rank::{ProcessId, Rank};
+use crate::roll::{Kind, WaitsFor};
 use crate::wait::{deadline_in, spin};
 
 impl Mailbox {
@@ -40,6 +41,7 @@ impl Mailbox {
     /// [`RetrieveError::PeerGone`] if `rank` died or left and everything it sent here has been retrieved, whether or not this
     /// mailbox [depends](Self::depend_on) on it, and as often as it is asked. [`RetrieveError::NoSuchRank`] if the job has no
     /// such rank. Otherwise as [`retrieve`](Self::retrieve); but the loss of other ranks is told there, not here.
+    #[track_caller]
     pub fn retrieve_from<'m>(&self, rank: impl Into<Rank>) -> Result<Incoming<'m>, Error> {
         Ok(self.retrieve_from_until(rank.into(), None)?)
     }
@@ -67,6 +69,7 @@ impl Mailbox {
     /// # Errors
     ///
     /// [`RetrieveError::TimedOut`] when it has passed; otherwise as [`retrieve_from`](Self::retrieve_from).
+    #[track_caller]
     pub fn retrieve_from_deadline<'m>(
         &self,
         rank: impl Into<Rank>,
@@ -80,6 +83,7 @@ impl Mailbox {
     /// # Errors
     ///
     /// As [`retrieve_from_deadline`](Self::retrieve_from_deadline).
+    #[track_caller]
     pub fn retrieve_from_timeout<'m>(
         &self,
         rank: impl Into<Rank>,
@@ -110,6 +114,7 @@ impl Mailbox {
         Ok(retrieve.await?)
     }
 
+    #[track_caller]
     fn retrieve_from_until<'m>(
         &self,
         rank: Rank,
@@ -171,6 +176,7 @@ impl<'a> OfRank<'a> {
         Self { mailbox, search }
     }
 
+    #[track_caller]
     fn wait_until(&self, deadline: Option<Instant>) -> Outcome {
         let mut wait = Wait::new(self, deadline);
         wait.for_anybody = deadline.is_none();
@@ -300,6 +306,12 @@ impl Awaited for OfRank<'_> {
         let rank = self.search.get().wanted.rank;
         format!("for a message of rank {rank} to one of its mailboxes")
     }
+
+    #[cold]
+    fn waits_for(&self) -> WaitsFor {
+        let rank = self.search.get().wanted.rank;
+        WaitsFor::one(Kind::Message, rank, self.describe())
+    }
 }
 
 impl<A: Awaited> Awaited for &mut A {
@@ -317,5 +329,9 @@ impl<A: Awaited> Awaited for &mut A {
 
     fn describe(&self) -> String {
         (**self).describe()
+    }
+
+    fn waits_for(&self) -> WaitsFor {
+        (**self).waits_for()
     }
 }

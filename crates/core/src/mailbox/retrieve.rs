@@ -36,6 +36,7 @@ impl Mailbox {
     /// [`RetrieveError::PeerGone`] once for each process that had sent here and died, or on which this mailbox
     /// [depends](Self::depend_on) and which died or left; everything it sent before has been retrieved then.
     /// [`RetrieveError::NobodyLeft`] if it is certain that nobody can send anything any more.
+    #[track_caller]
     pub fn retrieve<'m>(&self) -> Result<Incoming<'m>, Error> {
         Ok(self.retrieve_until(None)?)
     }
@@ -60,6 +61,7 @@ impl Mailbox {
     /// # Errors
     ///
     /// [`RetrieveError::TimedOut`] when it has passed; otherwise as [`retrieve`](Self::retrieve).
+    #[track_caller]
     pub fn retrieve_deadline<'m>(&self, deadline: Instant) -> Result<Incoming<'m>, Error> {
         Ok(self.retrieve_until(Some(deadline))?)
     }
@@ -69,6 +71,7 @@ impl Mailbox {
     /// # Errors
     ///
     /// As [`retrieve_deadline`](Self::retrieve_deadline).
+    #[track_caller]
     pub fn retrieve_timeout<'m>(&self, timeout: Duration) -> Result<Incoming<'m>, Error> {
         Ok(self.retrieve_until(deadline_in(timeout))?)
     }
@@ -95,6 +98,7 @@ impl Mailbox {
     ///
     /// As [`retrieve`](Self::retrieve), or if the message is something else.
     #[inline]
+    #[track_caller]
     pub fn receive<T: Plain>(&self) -> Result<T, Error> {
         // Filled in place: a value that moves just after it was written word by word waits for those writes.
         let mut value = T::new_zeroed();
@@ -113,6 +117,7 @@ impl Mailbox {
     /// # Errors
     ///
     /// As [`receive`](Self::receive).
+    #[track_caller]
     pub fn receive_vec<T: Plain>(&self) -> Result<Vec<T>, Error> {
         self.retrieve()?.unpack_vec()
     }
@@ -122,6 +127,7 @@ impl Mailbox {
     /// # Errors
     ///
     /// As [`receive`](Self::receive).
+    #[track_caller]
     pub fn receive_value<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
         self.retrieve()?.unpack_value()
     }
@@ -131,6 +137,7 @@ impl Mailbox {
     /// # Errors
     ///
     /// As [`receive`](Self::receive).
+    #[track_caller]
     pub fn receive_lent<H: Plain, T: Plain>(&self) -> Result<(H, Borrowed<T>), Error> {
         const TICKET: usize = LoanTicket::BYTES;
         let mut slot = [0; SHORT_MAX];
@@ -152,6 +159,7 @@ impl Mailbox {
         Ok((header, Borrowed::new(held)?))
     }
 
+    #[track_caller]
     fn retrieve_until<'m>(&self, deadline: Option<Instant>) -> Result<Incoming<'m>, RetrieveError> {
         loop {
             let taken = self.wait_until(deadline)?;
@@ -161,6 +169,7 @@ impl Mailbox {
         }
     }
 
+    #[track_caller]
     fn wait_until(&self, deadline: Option<Instant>) -> Outcome {
         let mut wait = Wait::new(self, deadline);
         wait.for_anybody = deadline.is_none();
@@ -179,6 +188,7 @@ impl Mailbox {
     /// Waits for the next message. If it is a short one with these flags and of just that length, at the place of the last
     /// ones, it goes straight into `target`; otherwise it is returned.
     #[inline]
+    #[track_caller]
     fn take_as(&self, flags: Flags, target: &mut [u8]) -> Result<Option<Taken>, RetrieveError> {
         let (process, core) = (&self.process, &self.core);
         let mut wait = Wait::new(self, None);
@@ -215,6 +225,7 @@ impl Mailbox {
     ///
     /// As [`retrieve_deadline`](Self::retrieve_deadline).
     #[inline]
+    #[track_caller]
     pub fn take(
         &self,
         deadline: Option<Instant>,

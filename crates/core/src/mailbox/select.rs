@@ -13,6 +13,7 @@ use super::state::Mailbox;
 use super::waiting::{Awaited, Wait};
 use crate::error::{Error, RetrieveError};
 use crate::incoming::Incoming;
+use crate::roll::{Kind, WaitsFor};
 use crate::wait::{deadline_in, spin};
 
 /// Waits for the first message of several mailboxes of one process.
@@ -65,6 +66,7 @@ impl Select<'_> {
     ///
     /// As [`Mailbox::retrieve`]; [`last`](Self::last) says of which mailbox.
     /// [`RetrieveError::Selection`] if the mailboxes cannot be waited for at once.
+    #[track_caller]
     pub fn retrieve<'m>(&mut self) -> Result<(usize, Incoming<'m>), Error> {
         Ok(self.retrieve_until(None)?)
     }
@@ -88,6 +90,7 @@ impl Select<'_> {
     /// # Errors
     ///
     /// [`RetrieveError::TimedOut`] when it has passed; otherwise as [`retrieve`](Self::retrieve).
+    #[track_caller]
     pub fn retrieve_deadline<'m>(
         &mut self,
         deadline: Instant,
@@ -100,6 +103,7 @@ impl Select<'_> {
     /// # Errors
     ///
     /// As [`retrieve_deadline`](Self::retrieve_deadline).
+    #[track_caller]
     pub fn retrieve_timeout<'m>(
         &mut self,
         timeout: Duration,
@@ -127,6 +131,7 @@ impl Select<'_> {
         self.last.get()
     }
 
+    #[track_caller]
     fn retrieve_until<'m>(
         &self,
         deadline: Option<Instant>,
@@ -231,6 +236,11 @@ impl Awaited for Select<'_> {
     #[cold]
     fn describe(&self) -> String {
         format!("for a message to one of {} mailboxes", self.mailboxes.len())
+    }
+
+    #[cold]
+    fn waits_for(&self) -> WaitsFor {
+        WaitsFor::some(Kind::Message, vec![], self.describe())
     }
 }
 

@@ -18,7 +18,8 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, MailboxError, RetrieveError, UnpackError};
 use crate::incoming::Incoming;
 use crate::process::Process;
-use crate::rank::{Address, ChannelId, MailboxId, Rank};
+use crate::rank::{Address, ChannelId, MailboxId, Rank, channel_of};
+use crate::roll::WaitsFor;
 use crate::wait::Contention;
 
 /// The receiving end of messages. It has one owner, which may move it to another thread but not share it.
@@ -43,7 +44,7 @@ pub struct Mailbox {
     pub(super) places: Places,
     pub(super) contention: Contention,
     /// What the user is told that it waits for, if that takes long.
-    pub(super) awaited: Option<Box<str>>,
+    pub(super) awaited: Option<Box<WaitsFor>>,
     /// When it was last served among several mailboxes: the higher, the later.
     pub(super) served: Cell<u64>,
     /// Made when it is first asked for.
@@ -74,6 +75,15 @@ impl Mailbox {
         Self::open_on(process, ChannelId::DEFAULT)
     }
 
+    /// Another mailbox of the same process, on the same channel.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_in`](Self::open_in).
+    pub fn open_beside(&self) -> Result<Self, MailboxError> {
+        Self::open_on(&self.process, channel_of(self.core.id))
+    }
+
     /// A new mailbox on a channel.
     pub(crate) fn open_on(process: &Endpoint, channel: ChannelId) -> Result<Self, MailboxError> {
         let core = process.mailboxes.open(channel)?;
@@ -96,8 +106,8 @@ impl Mailbox {
     }
 
     /// Sets what the user is told that this mailbox waits for, if it takes long.
-    pub fn wait_for_what(&mut self, awaited: String) {
-        self.awaited = Some(awaited.into());
+    pub fn wait_for_what(&mut self, awaited: WaitsFor) {
+        self.awaited = Some(Box::new(awaited));
     }
 
     /// The address of this mailbox. Whoever has it may post.

@@ -1,5 +1,6 @@
 //! One wait for a message: looking, and sleeping with all watches on the same bell.
 
+use core::panic::Location;
 use std::time::{Duration, Instant};
 
 use super::lonely::check_anybody;
@@ -8,7 +9,8 @@ use super::state::Mailbox;
 use crate::error::RetrieveError;
 use crate::process::Process;
 use crate::progress::{Polling, Progress};
-use crate::wait::{Patience, Step};
+use crate::roll::{Kind, WaitsFor};
+use crate::wait::{Noted, Patience, Step};
 
 /// How long to sleep while credits could not be returned because a lane is full.
 const NOTICES_NAP: Duration = Duration::from_micros(200);
@@ -28,6 +30,9 @@ pub(super) trait Awaited {
 
     /// What the user is told, after "has waited 10 s".
     fn describe(&self) -> String;
+
+    /// What is waited for, and of whom.
+    fn waits_for(&self) -> WaitsFor;
 }
 
 impl Awaited for Mailbox {
@@ -48,7 +53,7 @@ impl Awaited for Mailbox {
         /// More than these say less.
         const NAMED: usize = 3;
         if let Some(awaited) = &self.awaited {
-            return awaited.to_string();
+            return awaited.what.clone();
         }
         let mut what = "for a message to one of its mailboxes".to_owned();
         let ranks = self.core.dependencies();
@@ -58,6 +63,15 @@ impl Awaited for Mailbox {
             what.push_str(&ranks.join(" and "));
         }
         what
+    }
+
+    #[cold]
+    fn waits_for(&self) -> WaitsFor {
+        let (kind, whom) = match &self.awaited {
+            Some(awaited) => (awaited.kind, awaited.whom.clone()),
+            None => (Kind::Message, self.core.dependencies()),
+        };
+        WaitsFor::some(kind, whom, self.describe())
     }
 }
 
@@ -78,6 +92,7 @@ pub(super) struct Wait<'a, A> {
     pub(super) has_slept: bool,
     /// Whether it lasts until anybody sends something: then it is an error if nobody can.
     pub(super) for_anybody: bool,
+    noted: Noted,
 }
 
 impl<'a, A: Awaited> Wait<'a, A> {
@@ -97,6 +112,7 @@ impl<'a, A: Awaited> Wait<'a, A> {
             reach: Reach::Some,
             has_slept: false,
             for_anybody: false,
+            noted: Noted::default(),
         }
     }
 
@@ -120,6 +136,7 @@ impl<'a, A: Awaited> Wait<'a, A> {
     }
 
     /// Waits a little after a look that found nothing.
+    #[track_caller]
     pub(super) fn step(&mut self) -> Result<(), RetrieveError> {
         match self.patience.step() {
             Step::Again => {
@@ -157,6 +174,7 @@ impl<'a, A: Awaited> Wait<'a, A> {
     }
 
     #[cold]
+    #[track_caller]
     fn sleep(&mut self, nap: Duration) {
         let (process, awaited) = (self.process(), self.awaited);
         self.reach = Reach::All;
@@ -173,6 +191,9 @@ impl<'a, A: Awaited> Wait<'a, A> {
             std::thread::sleep(NOTICES_NAP);
             return;
         }
+        let at = Location::caller();
+        let what = || awaited.waits_for().called_from(at);
+        self.noted.keep(&mut self.patience, what);
         if let Some(waited) = self.patience.remarkable() {
             process.remark(waited, &awaited.describe());
         }

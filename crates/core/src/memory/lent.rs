@@ -19,6 +19,7 @@ use super::handed::{Buffer, Holding, Lease, Made};
 use super::share::Block;
 use crate::error::UnpackError;
 use crate::plain::Plain;
+use mizzen_lane::LoanTicket;
 
 /// Blocks begin at a page: values that want more than its alignment, or have no bytes, cannot be lent. Checked when the
 /// program is compiled.
@@ -61,6 +62,11 @@ impl<T: Plain> Lent<T> {
             bytes,
             _values: PhantomData,
         }
+    }
+
+    /// Where it is.
+    pub(crate) fn ticket(&self) -> LoanTicket {
+        self.bytes.ticket()
     }
 
     /// Sets all of it to zero.

@@ -28,7 +28,8 @@ use crate::lock::lock;
 use crate::mailboxes::Mailboxes;
 use crate::progress::{Polling, Progress};
 use crate::rank::{ChannelId, ProcessId};
-use crate::wait::{Contention, Patience, Step};
+use crate::roll::{Kind, WaitsFor};
+use crate::wait::{Contention, Noted, Patience, Step};
 
 /// What a link needs of the engine that pumps its driver.
 pub(crate) trait Hub: Send + Sync {
@@ -186,6 +187,15 @@ impl Waits {
             }
             Self::ToReceive => format!("for the rest of a message of rank {peer}"),
         }
+    }
+
+    #[cold]
+    fn for_whom(self, peer: ProcessId) -> WaitsFor {
+        let kind = match self {
+            Self::ToPost => Kind::Room,
+            Self::ToReceive => Kind::Message,
+        };
+        WaitsFor::one(kind, peer.rank, self.what(peer))
     }
 }
 
@@ -350,6 +360,7 @@ impl NetLink {
         let contention = Contention::default();
         let mut patience = Patience::on_network(deadline, &contention);
         let mut polling = Some(Polling::start(progress));
+        let mut noted = Noted::default();
         loop {
             progress.pump_all();
             if let Some(found) = look(&mut self.lock()) {
@@ -360,6 +371,7 @@ impl NetLink {
                 Step::Expired(_) => return Err(Expired),
                 Step::Sleep(nap) => {
                     polling.take().into_iter().for_each(Polling::sleep);
+                    noted.keep(&mut patience, || waits.for_whom(self.peer));
                     if let Some(waited) = patience.remarkable() {
                         progress.remark(waited, &waits.what(self.peer));
                     }

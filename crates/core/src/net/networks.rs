@@ -10,11 +10,13 @@ use std::time::Instant;
 
 use mizzen_networks::{Directory, GatewayAt, RELAYED};
 use mizzen_proto::membership::{AgentId, HostId};
+use mizzen_proto::rollcall::Down;
 
 use super::engine::Engine;
 use super::flushing::Mark;
 use super::link::{Control, NetLink};
 use super::planes::{Attached, Plane};
+use super::timers::now;
 use crate::counters::{Counted, Rows};
 use crate::error::{Departure, Gone, ReachError, Untaken};
 use crate::lock::lock;
@@ -244,6 +246,20 @@ impl Networks {
             let links: Vec<_> = links.values().cloned().collect();
             links.iter().for_each(|link| link.count(rows));
         }
+    }
+
+    /// The sessions that have lost their connection.
+    pub(crate) fn down(&self) -> Vec<Down> {
+        let links = self.engines().flat_map(|engine| engine.all_links());
+        let down = links.filter_map(|link| {
+            // Without the port: this looks at it for a moment, and touches nothing else.
+            let down = link.session().down_for(now())?;
+            Some(Down {
+                rank: link.peer.rank.0,
+                millis: u64::try_from(down.as_millis()).unwrap_or(u64::MAX),
+            })
+        });
+        down.collect()
     }
 
     /// The peers that have not taken all that was posted to them, and how many messages.

@@ -10,6 +10,7 @@ use super::bodies::{Lending, Owned};
 use super::cut::Cut;
 use super::link::{Control, Expired, Hub, NetLink, OUTBOX_MAX, State, Waits};
 use super::sharing::TOGETHER;
+use crate::caller::Caller;
 use crate::error::{ArenaError, PostError};
 use crate::message::Outgoing;
 use crate::progress::Progress;
@@ -24,6 +25,7 @@ enum Paid {
 impl NetLink {
     /// Posts a message. Returns when its memory may be used again: a short one is copied, the body of a longer one is
     /// pushed, and that of a very long one sent when its receiver has a place for it.
+    #[track_caller]
     pub(crate) fn post(
         self: &Arc<Self>,
         control: &dyn Control,
@@ -32,6 +34,7 @@ impl NetLink {
         message: Outgoing<'_>,
         until: Until,
     ) -> Result<(), PostError> {
+        let _call = Caller::enter();
         let Some(hub) = self.hub.upgrade().filter(|_| !self.is_ended()) else {
             return Err(self.peer_gone());
         };

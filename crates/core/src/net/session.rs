@@ -55,6 +55,8 @@ pub(super) struct NetSession {
     pub(super) is_full: bool,
     /// When somebody looks at the session again without being asked.
     pub(super) armed: Option<Time>,
+    /// When the last connection was lost, if there is none.
+    lost_at: Option<Time>,
     /// When to ask whether the peer has left, because there is no connection; and how long to wait before that is asked again.
     ask_at: Option<Time>,
     ask_pause: Duration,
@@ -96,6 +98,8 @@ const ASK_FIRST: Duration = Duration::from_millis(100);
 /// The longest time until it is asked again.
 const ASK_LAST: Duration = Duration::from_secs(4);
 
+/// How long a peer may take to acknowledge before its silence is told.
+const SILENT: Duration = Duration::from_secs(1);
 /// How many kept frames there may be room for while there is none.
 const FEW: usize = 16;
 /// How many bytes of memory for the next frame there may be.
@@ -132,6 +136,7 @@ impl NetSession {
             held: None,
             is_full: false,
             armed: None,
+            lost_at: None,
             ask_at: None,
             ask_pause: ASK_FIRST,
         }
@@ -150,6 +155,7 @@ impl NetSession {
         let connection = ConnectionId(self.connections);
         self.connection = Some((connection, !dialled));
         (self.ask_at, self.ask_pause) = (None, ASK_FIRST);
+        self.lost_at = None;
         if !dialled {
             return;
         }
@@ -177,6 +183,7 @@ impl NetSession {
         if let Some((connection, _)) = self.connection.take() {
             self.session.handle_lost(connection, now);
             self.ask_at = Some(now + self.ask_pause);
+            self.lost_at = Some(now);
         }
         for place in self.receiving.values_mut() {
             place.is_given = false;
@@ -189,6 +196,15 @@ impl NetSession {
             body.is_given = false;
         }
         taken.into_keys().collect()
+    }
+
+    /// For how long nothing has gone over the session: because a connection was lost, or because the peer does not acknowledge what
+    /// was sent, which it does at once whatever its program does.
+    pub(super) fn down_for(&self, now: Time) -> Option<Duration> {
+        let silent = self.session.silent_since().map(|since| now.since(since));
+        let silent = silent.filter(|silent| *silent >= SILENT);
+        let lost = self.lost_at.map(|lost| now.since(lost));
+        lost.into_iter().chain(silent).max()
     }
 
     /// Whether the driver has a connection.

@@ -8,7 +8,8 @@ use super::Process;
 use crate::error::{FlushError, Messages};
 use crate::net::Networks;
 use crate::progress::Progress;
-use crate::wait::{Contention, Patience, Step};
+use crate::roll::{Kind, WaitsFor};
+use crate::wait::{Contention, Noted, Patience, Step};
 
 /// How long a thread that flushes sleeps before it looks again.
 const NAP: Duration = Duration::from_micros(200);
@@ -20,6 +21,7 @@ impl Process {
         let contention = Contention::default();
         let mut patience = Patience::until(deadline, &contention);
         let mut marks = None;
+        let mut noted = Noted::default();
         loop {
             self.pump_all();
             // What waits for its reader has no number yet.
@@ -42,9 +44,11 @@ impl Process {
                     });
                 }
                 Step::Sleep(nap) => {
+                    let what = || format!("for rank {peer} to take what was posted to it");
+                    let waits = || WaitsFor::one(Kind::Room, peer.rank, what());
+                    noted.keep(&mut patience, waits);
                     if let Some(waited) = patience.remarkable() {
-                        let what = format!("for rank {peer} to take what was posted to it");
-                        Progress::remark(self, waited, &what);
+                        Progress::remark(self, waited, &what());
                     }
                     std::thread::sleep(nap.min(NAP));
                 }

@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use super::wait::wait;
+use crate::caller::Caller;
 use crate::error::Result;
 use crate::operations::Operation;
 use crate::process::Process;
@@ -78,6 +79,7 @@ impl Pending<'_> {
     /// # Errors
     ///
     /// As those of [`MailboxRef::post`](crate::MailboxRef::post) and [`Incoming::finish`](crate::Incoming::finish).
+    #[track_caller]
     pub fn wait(self) -> Result<()> {
         self.wait_with_progress(|_| ())
     }
@@ -115,7 +117,9 @@ impl Pending<'_> {
     /// # Errors
     ///
     /// As [`wait`](Self::wait).
+    #[track_caller]
     pub fn wait_with_progress(self, mut tell: impl FnMut(Transferred)) -> Result<()> {
+        let _call = Caller::enter();
         let total = self.transferred(self.total);
         let outcome = match self.state {
             State::Done(outcome) => outcome,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::lent::Scope;
 use super::wait::wait;
+use crate::caller::Caller;
 use crate::error::{Result, RetrieveError};
 use crate::mailbox::{Mailbox, PostedLent, Whose};
 use crate::operations::Operation;
@@ -112,7 +113,9 @@ impl PendingReceive<'_> {
     /// # Errors
     ///
     /// As those of [`Receive::wait`](crate::Receive::wait).
+    #[track_caller]
     pub fn wait(self) -> Result<Filled> {
+        let _call = Caller::enter();
         wait(self.posted.process(), &self.operation, |_| ());
         if let Some(outcome) = self.operation.take_outcome() {
             outcome?;

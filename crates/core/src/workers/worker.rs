@@ -10,6 +10,7 @@ use super::roster::Workers;
 use super::source::{Source, Worker};
 use crate::blocking::{WorkerSlot, set_worker_slot};
 use crate::progress::{Progress, Then};
+use crate::roll::WORKER_NAME;
 use crate::wait::{Contention, Patience, Step, spin};
 
 /// A parked worker that is not needed ends after this long.
@@ -85,7 +86,7 @@ impl WorkerThread {
     ) -> std::io::Result<()> {
         let workers = Arc::clone(workers);
         std::thread::Builder::new()
-            .name("mizzen-worker".into())
+            .name(WORKER_NAME.into())
             .spawn(move || {
                 let worker = std::rc::Rc::new(Self {
                     workers,

@@ -110,6 +110,7 @@ pub(super) fn peer(part: &str, id: ProcessId, size: u32) -> (Peer, Contact) {
             channels: Vec::new(),
             pace: Preset::Default,
             show_paths: false,
+            overdue_ms: 0,
             cluster: String::new(),
             authority: Vec::new(),
         })),

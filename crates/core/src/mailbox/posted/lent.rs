@@ -150,6 +150,13 @@ impl Steps for LentReceive<'_> {
         }
     }
 
+    fn waits_for_whom(&self) -> Option<u32> {
+        match self.posted.slot.from {
+            Whose::Anybody => None,
+            Whose::Rank(rank, _) => Some(rank.0),
+        }
+    }
+
     fn waits_for(&self) -> String {
         match self.posted.slot.from {
             Whose::Anybody => "for the message of a posted receive".to_owned(),

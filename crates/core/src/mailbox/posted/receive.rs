@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::exchange::Exchange;
 use super::memory::Target;
 use super::slot::{Came, Slot, Waiter, Whose, Withdrawn};
+use crate::caller::Caller;
 use crate::error::Error;
 use crate::mailbox::look::Reach;
 use crate::plain::Plain;
@@ -68,6 +69,7 @@ impl<T: Plain + Send + 'static> Receive<T> {
     /// # Panics
     ///
     /// If what came, or why nothing did, was taken before.
+    #[track_caller]
     pub fn wait(&mut self) -> Result<Received<T>, Error> {
         self.wait_until(None)
     }
@@ -82,6 +84,7 @@ impl<T: Plain + Send + 'static> Receive<T> {
     /// # Panics
     ///
     /// As [`wait`](Self::wait).
+    #[track_caller]
     pub fn wait_timeout(&mut self, timeout: Duration) -> Result<Received<T>, Error> {
         self.wait_until(deadline_in(timeout))
     }
@@ -95,6 +98,7 @@ impl<T: Plain + Send + 'static> Receive<T> {
     /// # Panics
     ///
     /// As [`wait`](Self::wait).
+    #[track_caller]
     pub fn wait_deadline(&mut self, deadline: Instant) -> Result<Received<T>, Error> {
         self.wait_until(Some(deadline))
     }
@@ -137,7 +141,9 @@ impl<T: Plain + Send + 'static> Receive<T> {
         Ok(self.slot.take_memory().map(typed).unwrap_or_default())
     }
 
+    #[track_caller]
     fn wait_until(&mut self, deadline: Option<Instant>) -> Result<Received<T>, Error> {
+        let _call = Caller::enter();
         self.exchange.wait(&self.slot, deadline)?;
         self.take()
     }

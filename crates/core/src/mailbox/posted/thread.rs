@@ -9,7 +9,8 @@ use crate::error::RetrieveError;
 use crate::mailbox::lonely::check_anybody;
 use crate::mailbox::look::Reach;
 use crate::progress::{Polling, Progress};
-use crate::wait::{Contention, Patience, Step};
+use crate::roll::{Kind, WaitsFor};
+use crate::wait::{Contention, Noted, Patience, Step};
 
 /// How long to sleep while credits could not be returned because a lane is full.
 const NOTICES_NAP: Duration = Duration::from_micros(200);
@@ -32,6 +33,7 @@ impl Exchange {
         let mut polling = None;
         let mut reach = Reach::Some;
         let mut has_slept = false;
+        let mut noted = Noted::default();
         loop {
             if !slot.is_done() {
                 self.look(mine, reach);
@@ -57,6 +59,7 @@ impl Exchange {
                         check_anybody(&self.process, || patience.waited(), came)?;
                     }
                     polling.take().into_iter().for_each(Polling::sleep);
+                    noted.keep(&mut patience, || waits_for(slot));
                     if let Some(waited) = patience.remarkable() {
                         self.process.remark(waited, &describe(slot));
                     }
@@ -112,6 +115,15 @@ impl Exchange {
 
 /// How long a thread that waits for anybody sleeps before it finds out whether anybody is left.
 const FIRST_NAP: Duration = Duration::from_millis(5);
+
+#[cold]
+fn waits_for(slot: &Slot) -> WaitsFor {
+    let whom = match slot.from {
+        Whose::Anybody => vec![],
+        Whose::Rank(rank, _) => vec![rank],
+    };
+    WaitsFor::some(Kind::Message, whom, describe(slot))
+}
 
 #[cold]
 fn describe(slot: &Slot) -> String {
