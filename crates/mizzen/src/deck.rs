@@ -209,6 +209,7 @@ impl Deck {
     /// # Errors
     ///
     /// [`TopologyError`](crate::TopologyError) if the launcher does not answer.
+    #[track_caller]
     pub fn topology(&self) -> Result<Topology> {
         Ok(self.process.topology()?)
     }
@@ -273,6 +274,7 @@ impl Deck {
     /// # Errors
     ///
     /// [`FetchError::Unbound`](crate::FetchError::Unbound) if nobody did.
+    #[track_caller]
     pub fn fetch(&self, name: &str) -> Result<MailboxRef> {
         self.fetch_timeout(name, Self::FETCH_TIMEOUT)
     }
@@ -282,6 +284,7 @@ impl Deck {
     /// # Errors
     ///
     /// As [`fetch`](Self::fetch).
+    #[track_caller]
     pub fn fetch_timeout(&self, name: &str, timeout: Duration) -> Result<MailboxRef> {
         let address = self.process.fetch(name, Some(timeout))?;
         Ok(MailboxRef::new(self.process.clone(), address))
@@ -307,6 +310,7 @@ impl Deck {
     /// # Errors
     ///
     /// [`FlushError::PeerGone`](crate::FlushError::PeerGone) if a process is gone that did not take all; each is told once.
+    #[track_caller]
     pub fn flush(&self) -> Result<()> {
         Ok(self.process.flush(None)?)
     }
@@ -316,6 +320,7 @@ impl Deck {
     /// # Errors
     ///
     /// As [`flush`](Self::flush), and [`FlushError::TimedOut`](crate::FlushError::TimedOut).
+    #[track_caller]
     pub fn flush_timeout(&self, timeout: Duration) -> Result<()> {
         Ok(self.process.flush(Some(timeout))?)
     }
@@ -326,6 +331,7 @@ impl Deck {
     /// # Errors
     ///
     /// [`ArenaError::TooLong`](crate::ArenaError::TooLong) if no arena can hold it, or the system has no memory.
+    #[track_caller]
     pub fn lend<T: Plain>(&self, count: usize) -> Result<Lent<T>> {
         let mut buffer = self.lend_unzeroed(count)?;
         buffer.zero();
@@ -349,6 +355,7 @@ impl Deck {
     /// # Errors
     ///
     /// As [`lend`](Self::lend).
+    #[track_caller]
     pub fn lend_unzeroed<T: Plain>(&self, count: usize) -> Result<Lent<T>> {
         Ok(self.process.lend_unzeroed(count)?)
     }
@@ -392,6 +399,7 @@ impl Deck {
     /// # Errors
     ///
     /// [`ArenaError::AllOut`](crate::ArenaError::AllOut) if nothing came back in time; otherwise as [`lend`](Self::lend).
+    #[track_caller]
     pub fn lend_timeout<T: Plain>(&self, count: usize, timeout: Duration) -> Result<Lent<T>> {
         let mut buffer = self.process.lend_unzeroed_timeout(count, timeout)?;
         buffer.zero();

@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 
-use mizzen_core::service::{Address, reserved};
+use mizzen_core::service::{Address, Caller, Kind, WaitsFor, reserved};
 use mizzen_core::{
     Departure, Error, ErrorScope, Gone, Incarnation, Mailbox, MailboxRef, ProcessId, Rank,
     ReachError, RetrieveError, ServiceError,
@@ -82,10 +82,11 @@ impl Deck {
     /// # Errors
     ///
     /// [`FinishError::Lost`] if processes died before they had finished; all others have finished then.
+    #[track_caller]
     pub fn finish(self) -> Result<(), Error> {
+        let _call = Caller::enter();
         let inbox = self.process.take_reserved(reserved::FINISH);
-        let mut inbox = inbox.ok_or(FinishError::Twice)?;
-        inbox.wait_for_what("for all processes to finish".to_owned());
+        let inbox = inbox.ok_or(FinishError::Twice)?;
         Ok(Finish::new(&self, inbox).run()?)
     }
 }
@@ -154,6 +155,7 @@ impl<'d> Finish<'d> {
             }
             Err(error) => return Err(FinishError::Unreachable(error)),
         }
+        self.wait_for(root);
         while !self.over && !self.gone.contains_key(&root) {
             self.hear();
         }
@@ -176,6 +178,7 @@ impl<'d> Finish<'d> {
                     self.note_gone(Gone::new(life, Departure::ConnectionLost));
                 }
             }
+            self.wait_for(rank);
             while !self.is_settled(rank) && !self.over {
                 self.hear();
             }
@@ -221,6 +224,13 @@ impl<'d> Finish<'d> {
         if gone.is_failure() {
             *known = gone;
         }
+    }
+
+    /// From now on this is what is waited for.
+    fn wait_for(&mut self, rank: Rank) {
+        let what = "for all processes to finish";
+        let waits = WaitsFor::one(Kind::Other, rank, what);
+        self.inbox.wait_for_what(waits);
     }
 
     /// Waits for one word, or for the news that somebody is gone.

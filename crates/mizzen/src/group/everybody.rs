@@ -4,7 +4,7 @@ use core::panic::Location;
 use std::any::Any;
 use std::sync::{Arc, Mutex};
 
-use mizzen_core::service::{MailboxId, lock, reserved};
+use mizzen_core::service::{MailboxId, SlateUse, lock, reserved};
 use mizzen_core::{Incarnation, Result};
 use mizzen_proto::group::plan::Operation;
 use mizzen_proto::group::schedule::Member;
@@ -12,10 +12,10 @@ use mizzen_proto::group::schedule::Member;
 use super::call::Call;
 use super::error::GroupError;
 use super::member::{Group, Home};
-use super::operations;
 use super::plans::Plans;
 use super::roster::Roster;
 use super::seat::Seat;
+use super::under_way;
 use crate::deck::{Deck, Kept};
 
 /// The seats that a process has among all processes.
@@ -92,12 +92,12 @@ impl Deck {
             *barrier = Some((seat, Plans::default()));
         }
         match &mut *barrier {
-            Some((seat, plans)) => Ok(operations::barrier(seat, plans, call)?),
+            Some((seat, plans)) => Ok(under_way::barrier(seat, plans, call)?),
             None => Ok(()),
         }
     }
 
-    fn seat_among_all(&self, mailbox: MailboxId, slate: u32) -> Result<Seat> {
+    fn seat_among_all(&self, mailbox: MailboxId, slate: SlateUse) -> Result<Seat> {
         if self.incarnation() != Incarnation(0) {
             return Err(GroupError::Late.into());
         }

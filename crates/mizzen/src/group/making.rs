@@ -2,16 +2,14 @@
 
 use core::panic::Location;
 
-use mizzen_core::service::{Address, MailboxId, SlateNumber};
-use mizzen_core::{
-    Channel, ChannelError, Endpoint, Incarnation, Mailbox, MailboxError, ProcessId, Rank, Result,
-};
+use mizzen_core::service::SlateNumber;
+use mizzen_core::{Channel, ChannelError, Mailbox, MailboxError, Result};
 use mizzen_proto::group::plan::Operation;
 use mizzen_proto::group::schedule::Member;
 
 use super::call::Call;
 use super::member::Group;
-use super::roster::{Listed, Roster};
+use super::roster::{Listed, Record, Roster};
 use super::seat::Seat;
 
 impl Group {
@@ -34,7 +32,7 @@ impl Group {
     #[track_caller]
     pub fn split(&mut self, colour: Option<u32>, key: u32) -> Result<Option<Self>> {
         let call = Call::new("split", Operation::AllGather, Location::caller());
-        self.split_with(call, colour, key, Mailbox::open_in)
+        self.split_with(call, colour, key, Mailbox::open_beside)
     }
 
     /// The group of those on this member's host, in their order.
@@ -84,7 +82,7 @@ impl Group {
         let host = topology.host_of(process.id().rank);
         let is_on_it =
             host.is_some_and(|host| topology.networks_of(host).any(|of| of.name == network));
-        self.split_with(call, is_on_it.then_some(0), 0, Mailbox::open_in)
+        self.split_with(call, is_on_it.then_some(0), 0, Mailbox::open_beside)
     }
 
     /// The group of those on a channel, in their order; `None` for the others. What its members say to each other goes over the networks of that channel and
@@ -110,9 +108,9 @@ impl Group {
             Err(error) => return Err(error.into()),
         };
         let colour = channel.as_ref().map(|_| 0);
-        self.split_with(call, colour, 0, |process| match channel {
+        self.split_with(call, colour, 0, |inbox| match channel {
             Some(channel) => channel.mailbox(),
-            None => Mailbox::open_in(process),
+            None => inbox.open_beside(),
         })
     }
 
@@ -141,8 +139,9 @@ impl Group {
     #[track_caller]
     pub fn seats(&mut self, threads: usize) -> Result<Vec<Self>> {
         let call = Call::new("seats", Operation::AllGather, Location::caller());
-        let process = self.parts().0.process.clone();
-        let inboxes = (0..threads).map(|_| Mailbox::open_in(&process));
+        let seat = self.parts().0;
+        let process = seat.process.clone();
+        let inboxes = (0..threads).map(|_| seat.inbox.open_beside());
         let inboxes: Vec<Mailbox> = inboxes.collect::<Result<_, _>>()?;
         let slates: Vec<_> = inboxes
             .iter()
@@ -150,13 +149,17 @@ impl Group {
             .collect();
         let own = inboxes.iter().zip(&slates);
         let own: Vec<Record> = own
-            .map(|(inbox, slate)| record(inbox, slate.as_ref()))
+            .map(|(inbox, slate)| Listed::record(inbox, slate.as_ref()))
             .collect();
         let all = self.all_gather_under(call, &own)?;
         let roster = &self.parts().0.roster;
         let mut members = Vec::with_capacity(all.all().len());
         for (member, records) in (0..).map(Member).zip(all.iter()) {
-            members.extend(records.iter().map(|record| listed(roster, member, record)));
+            members.extend(
+                records
+                    .iter()
+                    .map(|record| Listed::told(roster, member, record)),
+            );
         }
         let before: usize = all.iter().take(self.member().index()).map(<[_]>::len).sum();
         let roster = Roster::listed(members);
@@ -169,7 +172,7 @@ impl Group {
     }
 
     fn split_for_all(&mut self, call: Call, colour: u32) -> Result<Self> {
-        let own = self.split_with(call, Some(colour), 0, Mailbox::open_in)?;
+        let own = self.split_with(call, Some(colour), 0, Mailbox::open_beside)?;
         match own {
             Some(group) => Ok(group),
             None => unreachable!("a colour was given"),
@@ -181,13 +184,14 @@ impl Group {
         call: Call,
         colour: Option<u32>,
         key: u32,
-        open: impl FnOnce(&Endpoint) -> Result<Mailbox, MailboxError>,
+        open: impl FnOnce(&Mailbox) -> Result<Mailbox, MailboxError>,
     ) -> Result<Option<Self>> {
-        let process = self.parts().0.process.clone();
+        let seat = self.parts().0;
+        let process = seat.process.clone();
         // It is there before anybody knows of it.
-        let inbox = open(&process)?;
+        let inbox = open(&seat.inbox)?;
         let slate = SlateNumber::take(&process);
-        let [first, second, third] = record(&inbox, slate.as_ref());
+        let [first, second, third] = Listed::record(&inbox, slate.as_ref());
         let own = [
             colour.map_or(NO_COLOUR, u64::from),
             u64::from(key),
@@ -203,44 +207,20 @@ impl Group {
         let records = (0..).map(Member).zip(all.all());
         let mut alike: Vec<(u64, Member, Listed)> = records
             .filter(|(_, record)| record[0] == own[0])
-            .map(|(member, [_, key, record @ ..])| (*key, member, listed(roster, member, record)))
+            .map(|(member, [_, key, record @ ..])| {
+                (*key, member, Listed::told(roster, member, record))
+            })
             .collect();
         alike.sort_unstable_by_key(|(key, member, _)| (*key, *member));
         let me = self.member();
         let place = alike.iter().position(|(_, member, _)| *member == me);
         let me = Member(place.unwrap_or(0) as u32);
         let roster = Roster::listed(alike.into_iter().map(|(.., listed)| listed).collect());
-        let seat = Seat::new(process, inbox, slate, me, roster);
+        let mut seat = Seat::new(process, inbox, slate, me, roster);
+        seat.choice = self.parts().0.choice.inherited();
         Ok(Some(Self::new(seat, None)))
     }
 }
 
-/// How others know a member: its process, its mailbox and its slate, as numbers, which hosts of any order of bytes tell each other.
-type Record = [u64; 3];
-
 /// What stands for no colour.
 const NO_COLOUR: u64 = u64::MAX;
-
-/// What stands for no slate.
-const NO_SLATE: u64 = u64::MAX;
-
-fn record(inbox: &Mailbox, slate: Option<&SlateNumber>) -> Record {
-    let Address { process, mailbox } = inbox.full_address();
-    let ProcessId { rank, incarnation } = process;
-    let process = u64::from(rank.0) << 32 | u64::from(incarnation.0);
-    let slate = slate.map_or(NO_SLATE, |slate| u64::from(slate.get()));
-    [process, mailbox.0, slate]
-}
-
-/// A member of a new group, of which a member of this one told.
-fn listed(roster: &Roster, teller: Member, [process, mailbox, slate]: &Record) -> Listed {
-    let (rank, incarnation) = (Rank((process >> 32) as u32), Incarnation(*process as u32));
-    Listed {
-        address: Address {
-            process: ProcessId::new(rank, incarnation),
-            mailbox: MailboxId(*mailbox),
-        },
-        slate: u32::try_from(*slate).ok(),
-        place: roster.place(teller),
-    }
-}

@@ -73,6 +73,10 @@ impl Group {
         }
     }
 
+    pub(super) fn seat(&self) -> Option<&Seat> {
+        self.seat.as_ref()
+    }
+
     pub(super) fn parts(&mut self) -> (&mut Seat, &mut Plans) {
         match &mut self.seat {
             Some(seat) => (seat, &mut self.plans),

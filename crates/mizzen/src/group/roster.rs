@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mizzen_core::service::{Address, MailboxId};
-use mizzen_core::{Endpoint, Rank, Topology};
+use mizzen_core::service::{Address, MailboxId, SlateNumber, SlateUse};
+use mizzen_core::{Endpoint, Incarnation, Mailbox, ProcessId, Rank, Topology};
 use mizzen_proto::group::layout::Layout;
 use mizzen_proto::group::schedule::Member;
 
@@ -18,7 +18,7 @@ pub(super) struct Roster {
 #[derive(Clone, Debug)]
 enum Members {
     /// All processes of the job, by rank, at a mailbox and with a slate that each has.
-    Everybody(MailboxId, u32),
+    Everybody(MailboxId, SlateUse),
     Listed(Arc<[Listed]>),
 }
 
@@ -26,9 +26,43 @@ enum Members {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listed {
     pub(super) address: Address,
-    /// The number of its slate, if it has one.
-    pub(super) slate: Option<u32>,
+    /// Its slate, if it has one.
+    pub(super) slate: Option<SlateUse>,
     pub(super) place: Place,
+}
+
+/// How others know a member: its process, its mailbox and its slate, as numbers, which hosts of any order of bytes tell each other.
+pub(super) type Record = [u64; 3];
+
+/// What stands for no slate.
+const NO_SLATE: u64 = u64::MAX;
+
+impl Listed {
+    /// What others are told of a member of this process.
+    pub(super) fn record(inbox: &Mailbox, slate: Option<&SlateNumber>) -> Record {
+        let Address { process, mailbox } = inbox.full_address();
+        let ProcessId { rank, incarnation } = process;
+        let process = u64::from(rank.0) << 32 | u64::from(incarnation.0);
+        let slate = slate.and_then(SlateNumber::get);
+        [process, mailbox.0, slate.map_or(NO_SLATE, SlateUse::get)]
+    }
+
+    /// A member of a new group, of which a member of another one told.
+    pub(super) fn told(
+        roster: &Roster,
+        teller: Member,
+        [process, mailbox, slate]: &Record,
+    ) -> Self {
+        let (rank, incarnation) = (Rank((process >> 32) as u32), Incarnation(*process as u32));
+        Self {
+            address: Address {
+                process: ProcessId::new(rank, incarnation),
+                mailbox: MailboxId(*mailbox),
+            },
+            slate: (*slate != NO_SLATE).then_some(SlateUse::from_told(*slate)),
+            place: roster.place(teller),
+        }
+    }
 }
 
 /// Where a member is: cluster and host, by their numbers in the job.
@@ -52,7 +86,7 @@ impl Roster {
         process: &Endpoint,
         topology: &Topology,
         mailbox: MailboxId,
-        slate: u32,
+        slate: SlateUse,
     ) -> Self {
         let nowhere = Place {
             cluster: 0,
@@ -113,7 +147,7 @@ impl Roster {
     }
 
     /// The slates of all members, if each has one and all are on one host.
-    pub(super) fn slates(&self) -> Option<Vec<u32>> {
+    pub(super) fn slates(&self) -> Option<Vec<SlateUse>> {
         if self.layout.hosts() != 1 {
             return None;
         }

@@ -109,6 +109,7 @@ fn run_rounds<T: Plain>(
     place: Place<'_>,
     combine: Option<Combine<'_, T>>,
 ) -> Result<(), GroupError> {
+    let _call = seat.caller();
     for round in rounds {
         let came = run_round(seat, round, from, data, place)?;
         for (range, mut values, fold) in came {

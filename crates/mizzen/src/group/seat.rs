@@ -3,10 +3,12 @@
 //! Every message says which operation of the group it is of, by number and by [print](super::call::Call::print): one that is of another was sent by a member
 //! that does something else. Messages of members that are ahead wait here.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use mizzen_core::service::{Address, SlateNumber, Slates};
+use mizzen_core::service::{
+    Address, Caller, Kind, Noted, Operation, SlateNumber, Slates, WaitsFor,
+};
 use mizzen_core::{
     Departure, Endpoint, Error, Gone, Incarnation, Incoming, Mailbox, MailboxRef, Message,
     PostError, ProcessId, Rank, ReachError, RetrieveError, UnpackError,
@@ -14,7 +16,9 @@ use mizzen_core::{
 use mizzen_proto::group::schedule::Member;
 use serde::{Deserialize, Serialize};
 
+use super::agreements::{Agreements, Proposal, Told};
 use super::call::{Call, Prints};
+use super::choice::Choice;
 use super::error::{Doing, GroupError};
 use super::roster::{Roster, Way};
 
@@ -33,10 +37,12 @@ pub(super) struct Seat {
     /// The slates of all members, when they are all on this host and it was looked at.
     pub(super) slates: Option<Slates>,
     has_looked_for_slates: bool,
-    /// Its own slate, unless it is one that every process has.
-    _slate: Option<SlateNumber>,
+    pub(super) has_looked_for_trays: bool,
+    /// Its own slate, until they are opened, unless it is one that every process has.
+    slate: Option<SlateNumber>,
     pub(super) me: Member,
     pub(super) roster: Roster,
+    pub(super) choice: Choice,
     addresses: HashMap<Member, MailboxRef>,
     /// What came before it was wanted.
     early: HashMap<Member, VecDeque<Incoming<'static>>>,
@@ -55,6 +61,11 @@ pub(super) struct Seat {
     /// Why there is nothing to be done in this group any more.
     broken: Option<GroupError>,
     has_flooded: bool,
+    /// Who has left the group, while its process goes on.
+    left: BTreeSet<Member>,
+    pub(super) agreements: Agreements,
+    /// How many operations were done.
+    done: u64,
 }
 
 /// What a message begins with: what it is and whose, of which operation, and that one's print.
@@ -64,6 +75,32 @@ const DATA: u64 = 0;
 const NOTICE: u64 = 1;
 /// The sender waits for this member, in the operation that the head says.
 const WAITING: u64 = 2;
+/// Of an agreement, by its number.
+const AGREEMENT: u64 = 3;
+
+/// How long a member waits, in times of [`LONG`]. It may hear something else meanwhile.
+#[derive(Default)]
+pub(super) struct Waiting {
+    since: Option<Instant>,
+    times: u32,
+}
+
+impl Waiting {
+    /// It has slept for [`LONG`].
+    pub(super) fn nap(&mut self) {
+        self.since = self.since.or_else(|| Instant::now().checked_sub(LONG));
+    }
+
+    /// How many times it has lasted, if that is once more than before.
+    pub(super) fn lasts(&mut self) -> Option<u32> {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() < LONG * (self.times + 1) {
+            return None;
+        }
+        self.times += 1;
+        Some(self.times)
+    }
+}
 
 /// Whether slates were looked for just now, and found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,7 +149,7 @@ impl Seat {
         me: Member,
         roster: Roster,
     ) -> Self {
-        let own = process.id().rank;
+        let (own, size) = (process.id().rank, roster.size());
         let mut before = None;
         for rank in roster.members().map(|member| roster.rank(member)) {
             if rank != own && before != Some(rank) {
@@ -125,9 +162,11 @@ impl Seat {
             inbox,
             slates: None,
             has_looked_for_slates: false,
-            _slate: slate,
+            has_looked_for_trays: false,
+            slate,
             me,
             roster,
+            choice: Choice::default(),
             addresses: HashMap::new(),
             early: HashMap::new(),
             ahead: VecDeque::new(),
@@ -139,6 +178,9 @@ impl Seat {
             prints: Prints::default(),
             broken: None,
             has_flooded: false,
+            left: BTreeSet::new(),
+            agreements: Agreements::new(me, size),
+            done: 0,
         }
     }
 
@@ -152,28 +194,34 @@ impl Seat {
         self.call = Some(call);
         if let Some((member, notice)) = self.find_notice() {
             let failed = self.handle_notice(member, notice);
-            self.end();
+            self.end(false);
             return Err(failed);
         }
         if let Some(other) = self.find_other() {
             let differs = self.differ(other);
-            self.end();
+            self.end(false);
             return Err(differs);
         }
         let size = self.roster.size();
         match call.root() {
             Some(root) if root >= size => {
                 let refused = self.refuse(format!("there is no member {root} among {size}"));
-                self.end();
+                self.end(false);
                 Err(refused)
             }
             _ => Ok(()),
         }
     }
 
-    /// The operation is over.
-    pub(super) fn end(&mut self) {
+    /// The operation is over, and done or not.
+    pub(super) fn end(&mut self, is_done: bool) {
         self.call = None;
+        self.done += u64::from(is_done);
+    }
+
+    /// How many operations were done.
+    pub(super) fn done(&self) -> u64 {
+        self.done
     }
 
     /// Ends the group for all.
@@ -256,9 +304,17 @@ impl Seat {
         self.print
     }
 
-    /// How a member's process went, if it is gone.
+    /// How a member went, if it is gone.
     pub(super) fn has_gone(&self, member: Member) -> Option<Gone> {
-        self.gone.get(&self.roster.rank(member)).copied()
+        if let Some(gone) = self.gone.get(&self.roster.rank(member)) {
+            return Some(*gone);
+        }
+        let life = match self.roster.way(member) {
+            Way::At(address) => address.process,
+            Way::Of(rank, _) => ProcessId::new(rank, Incarnation(0)),
+        };
+        let has_left = self.left.contains(&member);
+        has_left.then(|| Gone::new(life, Departure::Left))
     }
 
     /// Looks for the slates of all members, once: if they are all on this host, few enough, and have some. The same at all.
@@ -276,6 +332,7 @@ impl Seat {
 
     #[cold]
     fn open_slates(&mut self) -> Result<Option<Slates>, GroupError> {
+        let _call = self.caller();
         let size = self.roster.size();
         let numbers = if (2..=MOST_MEMBERS).contains(&size) {
             self.roster.slates()
@@ -303,7 +360,7 @@ impl Seat {
             };
             members.push((address, slate));
         }
-        match Slates::open(&self.process, self.me.index(), &members) {
+        match Slates::open(&self.process, self.me.index(), &mut self.slate, &members) {
             Ok(slates) => Ok(slates),
             Err(ReachError::Gone(gone)) if !gone.is_failure() => Ok(None),
             Err(ReachError::Gone(gone)) => {
@@ -319,7 +376,7 @@ impl Seat {
 
     /// Takes what has come to the mailbox while this member waits for a slate.
     pub(super) fn take_word(&mut self) -> Result<(), GroupError> {
-        match self.hear(Some(Duration::ZERO))? {
+        match self.hear(Duration::ZERO)? {
             Heard::Nothing | Heard::Data => Ok(()),
             Heard::Differs(other) => Err(self.differ(other)),
             Heard::Notice(member, notice) => Err(self.handle_notice(member, notice)),
@@ -328,9 +385,7 @@ impl Seat {
 
     /// This member has waited for another for so many times [`LONG`].
     pub(super) fn ask_once_more(&mut self, member: Member, times: u32) {
-        if times == 1 {
-            self.ask(member);
-        }
+        self.ask(member);
         if times == 10 || times % 30 == 0 {
             self.inbox.tell_waited(LONG * times);
         }
@@ -338,58 +393,142 @@ impl Seat {
 
     /// The next message of a member in this operation.
     pub(super) fn receive(&mut self, from: Member) -> Result<Incoming<'static>, GroupError> {
-        let mut has_asked = false;
+        let (mut waiting, mut noted) = (Waiting::default(), Noted::default());
         loop {
             let next = self.early.get_mut(&from).and_then(VecDeque::pop_front);
             if let Some(incoming) = next {
                 return Ok(incoming);
             }
-            if let Some(gone) = self.gone.get(&self.roster.rank(from)) {
-                return Err(self.lose(from, *gone));
+            if let Some(gone) = self.has_gone(from) {
+                return Err(self.lose(from, gone));
             }
-            let heard = match (has_asked, self.hear(Some(LONG))?) {
-                (false, Heard::Nothing) => {
-                    has_asked = true;
-                    self.ask(from);
-                    continue;
-                }
-                (true, Heard::Nothing) => self.hear(None)?,
-                (_, heard) => heard,
-            };
-            match heard {
-                Heard::Nothing | Heard::Data => (),
+            match self.hear(LONG)? {
+                Heard::Nothing => waiting.nap(),
+                Heard::Data => (),
                 Heard::Differs(other) => return Err(self.differ(other)),
                 Heard::Notice(member, notice) => return Err(self.handle_notice(member, notice)),
+            }
+            if let Some(times) = waiting.lasts() {
+                self.ask_once_more(from, times);
+                noted.keep_after(LONG * times, || self.waits_for(from));
             }
         }
     }
 
-    /// Lets a member know that this one waits for it, so that it finds out if the two do different things. If it takes still longer, the user is told.
+    /// Lets a member know that this one waits for it, so that it finds out if the two do different things. If it has left the group, this one finds out. If it takes
+    /// still longer, the user is told.
     #[cold]
-    fn ask(&mut self, member: Member) {
+    pub(super) fn ask(&mut self, member: Member) {
         let call = self.doing();
         let waits = format!(
             "in {call}, for member {member} of a group, rank {}",
             self.roster.rank(member)
         );
+        let waits = WaitsFor::one(Kind::Group, self.roster.rank(member), waits);
         self.inbox.wait_for_what(waits);
         let head = self.head_of(WAITING);
-        if let Ok(Some(address)) = self.address(member) {
-            let _ = address.send(&head);
+        let Ok(Some(address)) = self.address(member) else {
+            return;
+        };
+        self.note_unsent(member, address.send(&head));
+    }
+
+    /// A member that was told something in vain is gone.
+    fn note_unsent(&mut self, member: Member, sent: Result<(), Error>) {
+        match sent {
+            Err(Error::Post(PostError::Closed { .. })) => {
+                self.left.insert(member);
+            }
+            Err(Error::Post(PostError::PeerGone(gone))) => {
+                self.gone.insert(gone.rank(), gone);
+            }
+            _ => (),
         }
     }
 
-    /// Takes the next message, whosever it is.
-    fn hear(&mut self, patience: Option<Duration>) -> Result<Heard, GroupError> {
-        let next = match patience {
-            Some(patience) => self.inbox.retrieve_timeout(patience),
-            None => self.inbox.retrieve(),
+    /// Tells members words of an agreement. Who is gone need not know.
+    fn tell(&mut self, number: u64, told: Told) {
+        let [what, ..] = self.head_of(AGREEMENT);
+        for (member, word) in told {
+            let Ok(Some(address)) = self.address(member) else {
+                continue;
+            };
+            let mut message = Message::new();
+            message.pack_safer(&[what, number, 0]);
+            if message.pack_value(&word).is_ok() {
+                let sent = address.post_timeout(&mut message, EXPLANATION);
+                self.note_unsent(member, sent);
+            }
+        }
+    }
+
+    /// Proposes something to all members that are left: the number of that agreement.
+    pub(super) fn propose(&mut self, proposal: Proposal) -> u64 {
+        let (number, told) = self.agreements.call(proposal);
+        self.tell(number, told);
+        number
+    }
+
+    /// Takes part in agreements until something comes; not for [`LONG`], then `false`.
+    pub(super) fn take_part(&mut self) -> Result<bool, GroupError> {
+        self.lose_those_gone();
+        match self.hear(LONG)? {
+            Heard::Nothing => return Ok(false),
+            // That ends the next operation, not this.
+            Heard::Notice(member, notice) => self.notices.push_back((0, member, notice)),
+            Heard::Data | Heard::Differs(_) => (),
+        }
+        Ok(true)
+    }
+
+    /// Agreements need not wait for those that are gone.
+    pub(super) fn lose_those_gone(&mut self) {
+        let gone = |member: &Member| self.has_gone(*member).is_some();
+        let gone: Vec<Member> = self.roster.members().filter(gone).collect();
+        for member in gone {
+            let (number, told) = self.agreements.lose(member);
+            self.tell(number, told);
+        }
+    }
+
+    /// What this member waits for, for those who ask why nothing happens.
+    #[cold]
+    pub(super) fn waits_for(&self, member: Member) -> WaitsFor {
+        let rank = self.roster.rank(member);
+        let group = match self.roster.way(member) {
+            Way::Of(..) => "the group of all".to_owned(),
+            Way::At(_) => format!("a group of {} members", self.roster.size()),
         };
-        match next {
+        let doing = self.doing();
+        let name = doing
+            .rsplit_once(" at ")
+            .map_or(&doing[..], |(name, _)| name);
+        let what = format!("in {name} for rank {rank}, member {member}");
+        let mut waits = WaitsFor::one(Kind::Group, rank, what);
+        waits.at = self.call.as_ref().map(|call| call.at);
+        waits.operation = Some(Operation {
+            group,
+            number: self.sequence,
+            name: name.to_owned(),
+        });
+        waits
+    }
+
+    /// Says to whatever waits inside of this operation where the program called it.
+    pub(super) fn caller(&self) -> Option<Caller> {
+        self.call.as_ref().map(|call| Caller::enter_at(call.at))
+    }
+
+    /// Takes the next message, whosever it is.
+    fn hear(&mut self, patience: Duration) -> Result<Heard, GroupError> {
+        match self.inbox.retrieve_timeout(patience) {
             Ok(incoming) => Ok(self.sort(incoming).unwrap_or(Heard::Data)),
             Err(Error::Retrieve(RetrieveError::TimedOut { .. })) => Ok(Heard::Nothing),
             Err(Error::Retrieve(RetrieveError::PeerGone(gone))) => {
                 self.gone.insert(gone.rank(), gone);
+                if !self.agreements.is_empty() {
+                    self.lose_those_gone();
+                }
                 Ok(Heard::Data)
             }
             Err(error) => Err(self.break_off(error.to_string())),
@@ -411,6 +550,12 @@ impl Seat {
                 return Some(Heard::Notice(member, notice));
             }
             DATA => self.early.entry(member).or_default().push_back(incoming),
+            AGREEMENT => {
+                let word = incoming.unpack_value().ok()?;
+                let told = self.agreements.hear(sequence, member, word);
+                self.tell(sequence, told);
+                return None;
+            }
             _ => (),
         }
         let [_, own, own_print] = self.head();
@@ -523,7 +668,7 @@ impl Seat {
             if left.is_zero() {
                 return None;
             }
-            match self.hear(Some(left)) {
+            match self.hear(left) {
                 Ok(Heard::Notice(member, Notice::Differs { call, .. })) if member == of => {
                     return Some(call);
                 }
@@ -554,7 +699,7 @@ impl Seat {
             if left.is_zero() {
                 return self.tell_lost(member, gone);
             }
-            match self.hear(Some(left)) {
+            match self.hear(left) {
                 Ok(Heard::Notice(member, notice)) => return self.handle_notice(member, notice),
                 Ok(_) => (),
                 Err(error) => return error,

@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-use mizzen_core::service::{SHORT_MAX, deadline_in};
+use mizzen_core::service::{Caller, SHORT_MAX, deadline_in};
 use mizzen_core::{Endpoint, Error, Message, PostError, ProcessId, Rank};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -51,7 +51,9 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     ///
     /// [`CallError`] if there is none: [`Error::service`] finds it.
     #[inline]
+    #[track_caller]
     pub fn call(&mut self, arguments: &A) -> Result<R, Error> {
+        let _call = Caller::enter();
         let call = self.begin(arguments, 0)?;
         Ok(self.wait_until(call, None)?)
     }
@@ -61,7 +63,9 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     /// # Errors
     ///
     /// [`CallError::TimedOut`] if the answer did not come in time; otherwise as [`call`](Self::call).
+    #[track_caller]
     pub fn call_timeout(&mut self, arguments: &A, timeout: Duration) -> Result<R, Error> {
+        let _call = Caller::enter();
         let deadline = deadline_in(timeout);
         let call = self.begin(arguments, patience(timeout))?;
         Ok(self.wait_until(call, deadline)?)
@@ -96,7 +100,9 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     ///
     /// As [`call`](Self::call).
     #[inline]
+    #[track_caller]
     pub fn start(&mut self, arguments: &A) -> Result<Call<R>, Error> {
+        let _call = Caller::enter();
         let number = self.begin(arguments, 0)?;
         Ok(self.connection.call_of(number))
     }
@@ -107,7 +113,9 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     ///
     /// [`CallError::OtherClient`] if another client began it; otherwise as [`call`](Self::call).
     #[inline]
+    #[track_caller]
     pub fn wait(&mut self, call: Call<R>) -> Result<R, Error> {
+        let _call = Caller::enter();
         let number = self.connection.number_of(call)?;
         Ok(self.wait_until(number, None)?)
     }
@@ -136,7 +144,9 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     /// # Errors
     ///
     /// As [`call`](Self::call), as far as sending goes.
+    #[track_caller]
     pub fn notify(&mut self, arguments: &A) -> Result<(), Error> {
+        let _call = Caller::enter();
         self.connection.ensure_path()?;
         let header = self.connection.header(0, Kind::Notify, 0);
         Ok(self.send(header, arguments)?)

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 
 use mizzen_core::service::SHORT_MAX;
+use mizzen_core::service::{Kind as WaitKind, WaitsFor};
 
 use super::calls::{Calls, Dropped, Ended, State};
 use super::error::CallError;
@@ -299,8 +300,9 @@ impl Connection {
             .map_err(|cause| self.not_posted(cause))?;
         self.inbox.depend_on(server.rank);
         let service = self.service();
-        self.inbox
-            .wait_for_what(format!("for rank {server} to answer a call to {service:?}"));
+        let what = format!("for rank {server} to answer a call to {service:?}");
+        let waits = WaitsFor::one(WaitKind::Answer, server.rank, what);
+        self.inbox.wait_for_what(waits);
         self.last_server = Some(server.rank);
         self.path = Some(Path { sender, server });
         Ok(())

@@ -49,6 +49,7 @@ use crate::deck::Deck;
 use mizzen_core::Error;
 use mizzen_core::MailboxRef;
 use mizzen_core::Rank;
+use mizzen_core::service::Caller;
 
 /// Remote procedures.
 impl Deck {
@@ -166,11 +167,13 @@ impl Deck {
     ///
     /// [`MailboxError`](crate::MailboxError) if the process has no room for another mailbox. If nobody serves the name, the
     /// first call says so.
+    #[track_caller]
     pub fn client<A, R>(&self, name: &str) -> Result<Client<A, R>, Error>
     where
         A: Serialize + ?Sized,
         R: DeserializeOwned,
     {
+        let _call = Caller::enter();
         Client::new(&self.process, Target::any(name))
     }
 
@@ -179,11 +182,13 @@ impl Deck {
     /// # Errors
     ///
     /// [`CallError::NoSuchRank`] if the job is smaller; otherwise as [`client`](Self::client).
+    #[track_caller]
     pub fn client_at<A, R>(&self, rank: impl Into<Rank>, name: &str) -> Result<Client<A, R>, Error>
     where
         A: Serialize + ?Sized,
         R: DeserializeOwned,
     {
+        let _call = Caller::enter();
         Client::new(&self.process, Target::at(&self.process, rank.into(), name)?)
     }
 
@@ -192,11 +197,13 @@ impl Deck {
     /// # Errors
     ///
     /// As [`client`](Self::client).
+    #[track_caller]
     pub fn client_of<A, R>(&self, service: &MailboxRef) -> Result<Client<A, R>, Error>
     where
         A: Serialize + ?Sized,
         R: DeserializeOwned,
     {
+        let _call = Caller::enter();
         Client::new(&self.process, Target::Address(service.clone()))
     }
 
@@ -205,7 +212,9 @@ impl Deck {
     /// # Errors
     ///
     /// As [`client`](Self::client).
+    #[track_caller]
     pub fn raw_client(&self, name: &str) -> Result<RawClient, Error> {
+        let _call = Caller::enter();
         RawClient::new(&self.process, Target::any(name))
     }
 
@@ -214,7 +223,9 @@ impl Deck {
     /// # Errors
     ///
     /// As [`client_at`](Self::client_at).
+    #[track_caller]
     pub fn raw_client_at(&self, rank: impl Into<Rank>, name: &str) -> Result<RawClient, Error> {
+        let _call = Caller::enter();
         RawClient::new(&self.process, Target::at(&self.process, rank.into(), name)?)
     }
 }

@@ -3,6 +3,7 @@
 use core::fmt;
 use std::time::Duration;
 
+use mizzen_core::service::Caller;
 use mizzen_core::service::SHORT_MAX;
 use mizzen_core::{Endpoint, Error, Incoming, Message, Rank};
 
@@ -49,7 +50,9 @@ impl RawClient {
     /// # Errors
     ///
     /// [`CallError`](crate::CallError) if there is no answer: [`Error::service`] finds it.
+    #[track_caller]
     pub fn call<'m>(&mut self, message: &mut Message<'_>) -> Result<Incoming<'m>, Error> {
+        let _call = Caller::enter();
         let call = self.start(message)?;
         self.wait(call)
     }
@@ -59,7 +62,9 @@ impl RawClient {
     /// # Errors
     ///
     /// As [`call`](Self::call).
+    #[track_caller]
     pub fn start(&mut self, message: &mut Message<'_>) -> Result<Call<Incoming<'static>>, Error> {
+        let _call = Caller::enter();
         let number = self.0.reserve()?;
         if let Err(error) = self.post(number, Kind::Call, message) {
             self.0.forget(number);
@@ -73,7 +78,9 @@ impl RawClient {
     /// # Errors
     ///
     /// [`CallError::OtherClient`](crate::CallError::OtherClient) if another client began it; otherwise as [`call`](Self::call).
+    #[track_caller]
     pub fn wait<'m>(&mut self, call: Call<Incoming<'static>>) -> Result<Incoming<'m>, Error> {
+        let _call = Caller::enter();
         let number = self.0.number_of(call)?;
         let mut slot = [0; SHORT_MAX];
         match self.0.settle(number, None, &mut slot)? {
@@ -95,7 +102,9 @@ impl RawClient {
     /// # Errors
     ///
     /// As [`call`](Self::call), as far as sending goes.
+    #[track_caller]
     pub fn notify(&mut self, message: &mut Message<'_>) -> Result<(), Error> {
+        let _call = Caller::enter();
         self.0.ensure_path()?;
         self.post(0, Kind::Notify, message)
     }

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use mizzen::group::{
-    Group, GroupError, Max, Min, Number, Op, Parts, Product, Sum, Xor, commutative, ordered,
+    Costs, Group, GroupError, Max, Min, Number, Op, Parts, Product, Sum, Xor, commutative, ordered,
 };
 use mizzen::{Deck, Plain, Result};
+use mizzen_proto::group::plan::{Shape, Way};
 
 use super::Job;
 
@@ -229,6 +230,42 @@ pub(crate) fn one_to_33_members_come_to_the_reference(job: &Job<'_>) {
                 combining::<u64, _>(seat, 3, ordered(|a: &mut u64, b: &u64| *a = *b))?;
                 combining::<u32, _>(seat, 700, Sum)
             })?;
+        }
+        deck.finish()
+    });
+}
+
+pub(crate) fn every_way_comes_to_the_reference_and_costs_are_agreed_on(job: &Job<'_>) {
+    job.run(5, |deck| {
+        let mut group = deck.group()?;
+        let measured = group.tune(None)?;
+        let links = [measured.host, measured.cluster, measured.far];
+        let links = links.map(|link| [link.latency, link.kilobyte]);
+        let all = group.all_gather(&[links])?;
+        assert!(all.all().iter().all(|of| *of == links), "the same at all");
+        let given = Costs {
+            combining: 123,
+            ..measured
+        };
+        // What the first gives counts, whatever others give.
+        let costs = (group.member() != 1).then_some(given);
+        assert_eq!(group.tune(costs)?, given);
+        let mut some = group.split(Some(deck.rank().0 / 3), 0)?.expect("a colour");
+        assert_eq!(some.tune(None)?, given, "a split inherits them");
+        for by_levels in [false, true] {
+            for shape in [
+                Shape::Exchange,
+                Shape::Circulant,
+                Shape::Ring,
+                Shape::Tree,
+                Shape::Flat,
+            ] {
+                group.force(Some(Way { shape, by_levels }));
+                for len in [3, 40_001] {
+                    moving::<u32>(&mut group, len)?;
+                    combining::<u64, _>(&mut group, len, Sum)?;
+                }
+            }
         }
         deck.finish()
     });
@@ -475,6 +512,174 @@ pub(crate) fn very_long_data_are_exchanged_by_all_at_once(job: &Job<'_>) {
             came[..each].iter().all(|byte| *byte == 1)
                 && came[each..].iter().all(|byte| *byte == 2)
         );
+        deck.finish()
+    });
+}
+
+/// Survivors find out how far all have come, and go on without the one that is lost.
+pub(crate) fn survivors_settle_shrink_and_go_on(job: &Job<'_>) {
+    job.run_losing(0, 4, |deck| {
+        let mut group = deck.group()?;
+        let mut done = 0;
+        while group.all_reduce_value(1u64, Sum).is_ok() {
+            done += 1;
+            if deck.rank() == 0 && done == 5 {
+                return job.die((deck, group));
+            }
+        }
+        assert_eq!(group.done(), done);
+        let settled = group.settle()?;
+        // Nobody goes on with a sum before all have given theirs.
+        assert!(settled.done <= done && done <= settled.done + 1);
+        assert_eq!(settled.lost, [0]);
+        assert_eq!(group.agree(0b110 | u64::from(deck.rank().0))?, 0b110);
+        let mut group = group.shrink()?;
+        assert_eq!((group.size(), group.member().0), (3, deck.rank().0 - 1));
+        for len in [1, 10, 100_000] {
+            let mut data = vec![deck.rank().0; len];
+            group.all_reduce(&mut data, Sum)?;
+            assert_eq!(data, vec![1 + 2 + 3; len]);
+        }
+        // The lowest that is left may be lost too.
+        let all = group.all_gather(&[settled.done])?;
+        assert_eq!(all.all(), [settled.done; 3]);
+        deck.finish().unwrap_err();
+        Ok(())
+    });
+}
+
+/// A group that was ended otherwise than by a loss begins again, with all.
+pub(crate) fn a_group_that_was_revoked_shrinks_to_all_its_members(job: &Job<'_>) {
+    job.run(3, |deck| {
+        let mut group = deck.group()?.split(Some(0), 2 - deck.rank().0)?.unwrap();
+        if deck.rank() == 1 {
+            group.revoke();
+        }
+        assert!(group.barrier().is_err());
+        let mut group = group.shrink()?;
+        assert_eq!((group.size(), group.member().0), (3, 2 - deck.rank().0));
+        group.barrier()?;
+        // All agree, or are told that they do not do the same.
+        let other = if group.member() == 2 {
+            group.agree(1).map(drop)
+        } else {
+            group.settle().map(drop)
+        };
+        let error = other.unwrap_err();
+        assert!(
+            matches!(error.service(), Some(GroupError::Differs { first, .. }) if first.member == 0),
+            "{error}"
+        );
+        deck.finish()
+    });
+}
+
+/// Who drops its seat is waited for no more, though its process goes on.
+pub(crate) fn a_member_that_drops_its_seat_is_not_waited_for(job: &Job<'_>) {
+    job.run(2, |deck| {
+        let mut all = deck.group()?;
+        for waits in [true, false] {
+            let mut group = all.split(Some(0), 0)?.unwrap();
+            group.barrier()?;
+            if deck.rank() == 0 {
+                drop(group);
+                continue;
+            }
+            if waits {
+                let error = group.barrier().unwrap_err();
+                assert!(
+                    matches!(error.service(), Some(GroupError::Lost { member, gone, .. })
+                        if *member == 0 && !gone.is_failure()),
+                    "{error}"
+                );
+            }
+            assert_eq!(group.settle()?.lost, [0]);
+            let mut group = group.shrink()?;
+            assert_eq!(group.all_reduce_value(5, Sum)?, 5);
+        }
+        deck.finish()
+    });
+}
+
+/// One is ahead of the others, as far as may be, and then waits for them: it is woken when they come.
+pub(crate) fn who_is_ahead_goes_on_when_the_others_come(job: &Job<'_>) {
+    job.run(2, |deck| {
+        let mut group = deck.group()?;
+        group.barrier()?;
+        let begun = Instant::now();
+        for turn in 0..48u64 {
+            if deck.rank() == 1 && turn % 4 == 0 {
+                std::thread::sleep(Duration::from_millis(3));
+            }
+            let mut data = [turn; 2];
+            group.broadcast(0, &mut data)?;
+            let mut data = vec![turn; 20_000];
+            group.broadcast(0, &mut data)?;
+            assert_eq!(data, vec![turn; 20_000]);
+        }
+        group.barrier()?;
+        // Not by a look every half a second, twelve times.
+        assert!(
+            begun.elapsed() < Duration::from_secs(3),
+            "{:?}",
+            begun.elapsed()
+        );
+        deck.finish()
+    });
+}
+
+/// What a group showed is there until all have read it, though slates and trays are soon used again.
+pub(crate) fn groups_come_and_go_while_their_last_words_are_read(job: &Job<'_>) {
+    job.run(2, |deck| {
+        let mut all = deck.group()?;
+        for round in 0..60u32 {
+            let mut seats = all.seats(2)?.into_iter();
+            let (mut one, mut other) = (seats.next().unwrap(), seats.next().unwrap());
+            std::thread::scope(|scope| {
+                let run = |seat: &mut Group| {
+                    let mut data = vec![round; 10_000];
+                    if seat.member() != 0 {
+                        data.fill(0);
+                    }
+                    seat.broadcast(0, &mut data).unwrap();
+                    assert_eq!(data, vec![round; 10_000]);
+                };
+                scope.spawn(move || run(&mut one));
+                scope.spawn(move || run(&mut other));
+            });
+        }
+        deck.finish()
+    });
+}
+
+/// Members on one host read lent buffers in place, the others get them by messages: what comes out is the same.
+pub(crate) fn lent_buffers_come_to_the_reference(job: &Job<'_>) {
+    job.run(3, |deck| {
+        let mut group = deck.group()?;
+        for len in [0, 1, 5, 100, 4_097, 300_000] {
+            for root in 0..3 {
+                let mut data = deck.lend::<u64>(len)?;
+                data.copy_from_slice(&samples::<u64>(deck.rank().0, len));
+                group.broadcast_lent(root, &mut data)?;
+                assert_eq!(data[..], samples::<u64>(root, len)[..]);
+                // Nobody sees what a member does with its buffer afterwards.
+                data.fill(77);
+            }
+            let mut data = deck.lend::<f64>(len)?;
+            for _ in 0..3 {
+                data.copy_from_slice(&samples::<f64>(deck.rank().0, len));
+                group.all_reduce_lent(&mut data, Sum)?;
+                let sum = |at| (0..3).map(|of| f64::sample(of, at)).sum::<f64>();
+                assert!(data.iter().enumerate().all(|(at, of)| *of == sum(at)));
+            }
+            let mut data = deck.lend::<u32>(len)?;
+            data.fill(deck.rank().0 + 1);
+            group.all_reduce_lent(
+                &mut data,
+                ordered(|so_far: &mut u32, next| *so_far = 10 * *so_far + next),
+            )?;
+            assert!(data.iter().all(|all| *all == 123));
+        }
         deck.finish()
     });
 }
