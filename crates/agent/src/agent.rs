@@ -25,6 +25,7 @@ use crate::gateways::Gateways;
 use crate::link::{INPUT, Link};
 use crate::net::FIRST_LIFE;
 use crate::output::Outlet;
+use crate::roll_call::RollCalls;
 use crate::spawn::Stdin;
 use crate::stream::{FrameStream, Other};
 
@@ -80,6 +81,7 @@ struct Agent {
     reading_pipes: bool,
     /// Who wants to know when it is the last process.
     asking_last: BTreeSet<ProcessId>,
+    roll_calls: RollCalls,
     /// Who was to be started when everything was to end. They have ended when the root says that all do.
     unstarted: Vec<ProcessId>,
     /// Why not all processes could be started for the first time: none is kept.
@@ -121,6 +123,7 @@ impl Agent {
             outlet: Outlet::new(),
             reading_pipes: true,
             asking_last: BTreeSet::new(),
+            roll_calls: RollCalls::default(),
             unstarted: Vec::new(),
             failure: None,
         })
@@ -142,6 +145,9 @@ impl Agent {
                 return Ok(());
             }
             self.send_output();
+            for frame in self.roll_calls.poll(Instant::now()) {
+                self.link.send(&frame);
+            }
             self.link.flush();
             if self.link.other == Other::Closed {
                 self.children.kill();
@@ -388,6 +394,7 @@ impl Agent {
             self.control.timeout(),
             self.children.next_look(),
             self.broker.wants_retry().then_some(NEXT_TRY),
+            self.roll_calls.timeout(Instant::now()),
         ];
         others.into_iter().chain([end]).flatten().min()
     }
@@ -453,6 +460,12 @@ impl Agent {
             } => {
                 let packet = ToProcess::Topology { from, total, bytes };
                 self.children.post(rank, &packet, vec![]);
+            }
+            ToAgent::RollCall { call } => {
+                let running = self.children.all_running();
+                for rank in self.roll_calls.begin(call, &running, Instant::now()) {
+                    self.children.post(rank, &ToProcess::RollCall, vec![]);
+                }
             }
             ToAgent::Interrupt { number } => self.control.interrupt(number),
             ToAgent::Room { bytes } => self.outlet.add_room(bytes),
@@ -537,6 +550,14 @@ impl Agent {
                     if self.link.stream.backlog() < HIGH_WATER {
                         self.link.send(&FromAgent::Waiting { rank, text });
                     }
+                }
+                FromProcess::Overdue { millis } => {
+                    if self.link.stream.backlog() < HIGH_WATER {
+                        self.link.send(&FromAgent::Overdue { rank, millis });
+                    }
+                }
+                FromProcess::Present { present } => {
+                    self.roll_calls.handle_present(rank, incarnation, present);
                 }
                 FromProcess::AskTopology { from } => {
                     self.link.send(&FromAgent::AskTopology { rank, from });

@@ -32,6 +32,7 @@ use crate::guard::Guard;
 use crate::net::FIRST_LIFE;
 use crate::output::{Outlet, Pipe, Read};
 use crate::places;
+use crate::roll_call::Running;
 use crate::spawn::{Group, Program, Stdin};
 
 /// All processes that this agent has started.
@@ -201,6 +202,7 @@ impl Children {
             channels: self.start.channels.clone(),
             pace: self.start.part.pace,
             show_paths: self.start.show_paths,
+            overdue_ms: self.start.overdue_ms,
             cluster: self.start.cluster.clone(),
             authority: authority.unwrap_or_default(),
         };
@@ -481,6 +483,21 @@ impl Children {
         let is_any_ending = !self.closing.is_empty();
         let soon = if is_any_ending { LOOK_CLOSED } else { LOOK };
         (!self.sees_ends && self.running > 0).then_some(soon)
+    }
+
+    /// The processes that run.
+    pub(crate) fn all_running(&self) -> Vec<Running> {
+        let slots = self.start.ranks.iter().zip(&self.slots);
+        let running = slots.filter_map(|(rank, slot)| match slot {
+            Slot::Running(process) => Some(Running {
+                rank: *rank,
+                incarnation: process.incarnation,
+                pid: process.child.id(),
+                has_left: process.left || process.socket.is_none(),
+            }),
+            Slot::Dead | Slot::Left => None,
+        });
+        running.collect()
     }
 
     pub(crate) fn running(&self) -> usize {

@@ -41,6 +41,7 @@
 //! | `certifier.rs` | their certificates; who introduces them is `mizzen_proto::broker` |
 //! | `control.rs`, `net.rs`, `connection.rs`, `places.rs` | the membership: its machines, and the connections with other agents |
 //! | `gateways.rs`, `offers.rs` | the gateway of this host, where others are, and how another site finds it |
+//! | `roll_call.rs`, `condition.rs` | who of the processes waits, and how the operating system sees them |
 //! | `guard.rs` | what ends the processes when even the agent is killed |
 //! | `stream.rs` | frames over the byte stream between launcher and agent |
 //! | `signals.rs`, `memory.rs`, `events.rs`, `clock.rs` | signals as input, hiding memory, waiting, time |
@@ -49,6 +50,7 @@ mod agent;
 mod certifier;
 mod children;
 mod clock;
+mod condition;
 mod connection;
 mod control;
 mod events;
@@ -60,6 +62,7 @@ mod net;
 mod offers;
 mod output;
 mod places;
+mod roll_call;
 mod signals;
 mod spawn;
 mod stream;

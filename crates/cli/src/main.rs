@@ -13,12 +13,14 @@
 //! | `bench.rs`, `bench/` | the measurements |
 //! | `doctor.rs`, `doctor/` | whether hosts are ready, and what to do if not |
 //! | `topo.rs`, `topo/` | hosts, networks, gateways, and the ways between ranks |
+//! | `why.rs`, `hang.rs`, `hang/` | why nothing happens in a job that runs, and the words for it |
 //! | `site.rs`, `site/` | who this site is, which others it believes, and its gateway |
 //! | `signals.rs` | the names of signals, and what they ask for |
 
 mod bench;
 mod distance;
 mod doctor;
+mod hang;
 mod hosts;
 mod options;
 mod run;
@@ -26,6 +28,7 @@ mod running;
 mod signals;
 mod site;
 mod topo;
+mod why;
 
 use std::process::ExitCode;
 
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Command::BenchSide { work } => bench::serve(&work).map(|()| ExitCode::SUCCESS),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Topo(options) => topo::topo(&options),
+        Command::Why(options) => why::why(&options),
         Command::Site(options) => site::site(&options),
         Command::Gateway(options) => site::gateway(&options),
         Command::DoctorSide => doctor::serve().map(|()| ExitCode::SUCCESS),

@@ -8,6 +8,7 @@ use crate::doctor::Doctor;
 use crate::run::{AFTER_RUN, Run, processes};
 use crate::site::{Gateway, Site};
 use crate::topo::Topo;
+use crate::why::Why;
 
 /// Starts and watches parallel programs.
 #[derive(Debug, Parser)]
@@ -61,6 +62,7 @@ pub(crate) enum Command {
     Bench(Box<Bench>),
     Doctor(Box<Doctor>),
     Topo(Box<Topo>),
+    Why(Why),
     Site(Box<Site>),
     Gateway(Box<Gateway>),
     /// Take part in a measurement. Run by `mizzen bench`.

@@ -7,6 +7,7 @@
 //! | `launcher`, `job` | the loop of a job that is started here; what happens to it, without IO |
 //! | `links`, `starts`, `networks`, `channels`, `convert`, `whereabouts` | agents, and what they are told |
 //! | `printer`, `maps`, `bars` | what is printed |
+//! | `roll_call` | who waits for whom: when all are asked, and how often the user is told |
 //! | `appearance` | what those are told who ask how the job is |
 //! | `other_half`, `meet` | a job of which another half is started at another site |
 
@@ -24,6 +25,7 @@ mod networks;
 mod options;
 mod other_half;
 mod printer;
+mod roll_call;
 mod starts;
 mod whereabouts;
 

@@ -26,10 +26,11 @@ fn measured(options: &str) -> Vec<Value> {
 }
 
 /// The fields that other programs rely on.
-const FIELDS: [&str; 26] = [
+const FIELDS: [&str; 27] = [
     "test",
     "path",
     "variant",
+    "operation",
     "size",
     "threads",
     "processes",
@@ -126,6 +127,53 @@ fn pairs_of_threads_are_told_with_the_slowest() {
     );
     assert!(line["worst"].as_f64().unwrap() >= 1.0, "{line}");
     assert!(line["longest_gap_ns"].as_f64().unwrap() > 0.0, "{line}");
+}
+
+#[test]
+fn operations_of_groups_are_told_for_each_size_and_number_of_members() {
+    let lines = measured(
+        "collectives --op barrier,all-reduce,scatter --sizes 8,4K --ranks 2,3 --runs 1 --json",
+    );
+    let told = |line: &Value| {
+        let number = |field: &str| line[field].as_u64().unwrap();
+        let operation = line["operation"].as_str().unwrap().to_owned();
+        (number("processes"), operation, number("size"))
+    };
+    let told: Vec<_> = lines.iter().map(told).collect();
+    let each = [
+        ("barrier", 0),
+        ("all-reduce", 8),
+        ("all-reduce", 4096),
+        ("scatter", 8),
+        ("scatter", 4096),
+    ];
+    let of = |ranks| each.map(|(operation, size)| (ranks, operation.to_owned(), size));
+    assert_eq!(told, [of(2), of(3)].as_flattened());
+    lines.iter().for_each(assert_fields);
+    let threads = &measured("collectives --op barrier --ranks 2 --threads 2 --runs 1 --json")[0];
+    let members = (threads["processes"].as_u64(), threads["threads"].as_u64());
+    assert_eq!(members, (Some(2), Some(2)));
+}
+
+#[test]
+fn a_grid_tells_the_chosen_way_beside_the_fastest() {
+    let options = "collectives --grid --op broadcast,all-to-all --sizes 1K --ranks 3 --runs 1";
+    let lines = measured(&format!("{options} --json"));
+    let by = |line: &Value| line["variant"].as_str().unwrap().to_owned();
+    assert_eq!(lines.len(), 2, "an all-to-all has one way only: {lines:?}");
+    assert!(by(&lines[0]).starts_with("measured: "), "{lines:?}");
+    assert!(by(&lines[1]).starts_with("assumed: "), "{lines:?}");
+    for line in &lines {
+        assert_fields(line);
+        assert!(line["value"].as_f64() >= line["floor"].as_f64(), "{line}");
+    }
+    let told = output(options);
+    let sentence = "Chosen by what is measured: the fastest or within 15 % of it in ";
+    assert!(
+        text(&told.stdout).contains(sentence),
+        "{}",
+        text(&told.stdout)
+    );
 }
 
 #[test]

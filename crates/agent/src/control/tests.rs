@@ -30,6 +30,7 @@ fn start(number: u32, hosts: u32) -> Start {
         channels: vec![],
         is_gateway: false,
         show_paths: false,
+        overdue_ms: 0,
         cluster: "local".into(),
         part: Part {
             number,

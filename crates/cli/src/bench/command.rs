@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Context;
 use mizzen_proto::boot::AGENT_FD;
 
-use super::plan::{Plan, Test, Work};
+use super::plan::{Plan, Work};
 
 /// This command as one side.
 pub(crate) fn side(work: &Work) -> anyhow::Result<Command> {
@@ -19,11 +19,7 @@ pub(crate) fn side(work: &Work) -> anyhow::Result<Command> {
 /// This command as the launcher of a job of sides.
 pub(crate) fn job(plan: &Plan, work: &Work, file: Option<&File>) -> anyhow::Result<Command> {
     let mut command = this_command()?;
-    let processes = match plan.test {
-        Test::Startup => plan.processes,
-        _ => plan.participants(),
-    };
-    command.args(["run", "--no-label", "-n", &processes.to_string()]);
+    command.args(["run", "--no-label", "-n", &plan.job_size().to_string()]);
     if plan.path.is_network() {
         let hosts = plan.places.iter();
         let hosts = hosts.map(|place| format!("{}={}", place.host, place.address));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Path, Plan, Test};
+use super::plan::{Collective, Path, Plan, Test};
 
 /// A line of the result. Its fields, in this order, are what `--json` prints.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -10,9 +10,11 @@ pub(crate) struct Figures {
     pub(crate) test: Test,
     pub(crate) path: Path,
     pub(crate) variant: String,
-    /// Bytes of a message.
+    /// What members of a group did together.
+    pub(crate) operation: Option<Collective>,
+    /// Bytes of a message; of a member's data, or of each of its blocks.
     pub(crate) size: Option<usize>,
-    /// Pairs of threads.
+    /// Pairs of threads; threads of each process that were members of a group.
     pub(crate) threads: u32,
     pub(crate) processes: Option<u32>,
     pub(crate) runs: u32,
@@ -96,6 +98,7 @@ impl Runs {
             test: plan.test,
             path: plan.path,
             variant: plan.variant.to_string(),
+            operation: None,
             size: None,
             threads: 1,
             processes: None,

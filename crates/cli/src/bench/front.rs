@@ -26,7 +26,8 @@ pub(crate) fn bench(options: &Bench) -> anyhow::Result<ExitCode> {
     let cores = cores(options);
     let mut out = std::io::stdout();
     if !options.json {
-        writeln!(out, "{}; {}.", Machine::look(), table::pinning(&cores))?;
+        let pinning = table::pinning(options.test, &cores);
+        writeln!(out, "{}; {pinning}.", Machine::look())?;
     }
     let mut gathered = Gathered::default();
     let plans: Vec<Plan> = options.plans(&cores);
@@ -47,7 +48,7 @@ pub(crate) fn bench(options: &Bench) -> anyhow::Result<ExitCode> {
     }
     progress.finish_and_clear();
     if !options.json {
-        write!(out, "{}", table::table(&gathered.figures))?;
+        write!(out, "{}", table::table(&gathered.figures, options.grid))?;
         for (size, bytes_per_s) in &gathered.copies {
             writeln!(
                 out,
@@ -107,6 +108,7 @@ fn progress(plans: &[Plan]) -> ProgressBar {
         Test::Latency | Test::Rate | Test::Bandwidth | Test::Rpc => plan.sizes.len(),
         Test::Threads | Test::Streams => plan.threads.len(),
         Test::Idle | Test::Startup => 1,
+        Test::Collectives => plan.operations.len() * plan.sizes.len(),
     };
     let runs = plans
         .iter()

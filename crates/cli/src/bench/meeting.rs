@@ -3,6 +3,7 @@
 //! All of them run the same program of steps. Where a number must be decided, the first participant decides it.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::layout::{MEETING, TOLD};
 use super::memory::Memory;
@@ -12,6 +13,8 @@ const AGREED: usize = MEETING + 256;
 
 /// Looks before a participant that waits gives way: others may need its core to arrive.
 const SPINS: u32 = 2000;
+/// How long one that leaves the cores to others does not look.
+const NAP: Duration = Duration::from_micros(200);
 
 pub(crate) struct Meeting {
     memory: Memory,
@@ -42,6 +45,16 @@ impl Meeting {
             if spins > SPINS {
                 std::thread::yield_now();
             }
+        }
+    }
+
+    /// As [`meet`](Self::meet), for one that has nothing to do meanwhile, and leaves the cores to the others.
+    pub(crate) fn meet_asleep(&mut self) {
+        self.meetings += 1;
+        let arrived = self.memory.word(ARRIVED);
+        arrived.fetch_add(1, Ordering::AcqRel);
+        while arrived.load(Ordering::Acquire) < self.meetings * self.participants as u64 {
+            std::thread::sleep(NAP);
         }
     }
 

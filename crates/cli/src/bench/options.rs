@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 
 use super::layout::MAX_PARTICIPANTS;
-use super::plan::{Path, Place, Plan, Test, Variant};
+use super::plan::{Collective, Path, Place, Plan, Test, Variant};
 use super::words::parse_size;
 use crate::hosts::{self, check_remote_shell, parse_hosts};
 
@@ -40,7 +40,19 @@ pub(crate) struct Bench {
     #[arg(long)]
     pub(crate) lent: bool,
 
-    /// For `threads`: how many pairs of threads. [default: 1,2,4,8]
+    /// For `collectives`: what members do together. [default: barrier,broadcast,all-reduce]
+    #[arg(long, value_name = "OPERATION,…", value_delimiter = ',')]
+    pub(crate) op: Vec<Collective>,
+
+    /// For `collectives`: how many processes, or threads of one for the path `thread`. [default: 2,4,8]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = participants)]
+    pub(crate) ranks: Vec<u32>,
+
+    /// For `collectives`: measure every way of each operation, by messages, and say whether the one that a group chooses is the fastest.
+    #[arg(long)]
+    pub(crate) grid: bool,
+
+    /// For `threads`: how many pairs of threads. [default: 1,2,4,8] For `collectives`: how many threads of each process are members. [default: 1]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = participants)]
     pub(crate) threads: Vec<u32>,
 
@@ -111,15 +123,28 @@ const MAX_RUNS: i64 = 10_000;
 impl Bench {
     /// Checks what the types cannot say.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        use Test::{Bandwidth, Idle, Latency, Rate, Rpc, Startup, Streams, Threads};
+        use Test::{Bandwidth, Collectives, Idle, Latency, Rate, Rpc, Startup, Streams, Threads};
         let test = self.test;
         let carries = matches!(test, Latency | Rate | Bandwidth);
         let goes_with = [
             (
                 "--sizes",
                 !self.sizes.is_empty(),
-                carries || test == Rpc,
-                "latency, rate, bandwidth and rpc",
+                carries || matches!(test, Rpc | Collectives),
+                "latency, rate, bandwidth, rpc and collectives",
+            ),
+            (
+                "--op",
+                !self.op.is_empty(),
+                test == Collectives,
+                "collectives",
+            ),
+            ("--grid", self.grid, test == Collectives, "collectives"),
+            (
+                "--ranks",
+                !self.ranks.is_empty(),
+                test == Collectives,
+                "collectives",
             ),
             ("--in-flight", self.in_flight > 0, test == Rpc, "rpc"),
             (
@@ -131,8 +156,8 @@ impl Bench {
             (
                 "--threads",
                 !self.threads.is_empty(),
-                matches!(test, Threads | Streams),
-                "threads and streams",
+                matches!(test, Threads | Streams | Collectives),
+                "threads, streams and collectives",
             ),
             (
                 "--processes",
@@ -157,7 +182,7 @@ impl Bench {
             (
                 "--pin",
                 self.pin,
-                !matches!(test, Idle | Startup),
+                !matches!(test, Idle | Startup | Collectives),
                 "tests of two sides",
             ),
             (
@@ -203,6 +228,15 @@ impl Bench {
             test != Streams || self.path.iter().all(|path| path.is_network()),
             "streams measures networks; give --path tcp, tls or ofi"
         );
+        ensure!(
+            test != Collectives || self.threads.len() < 2,
+            "the members of a collective operation are of one kind; give one number with --threads"
+        );
+        let members = self.ranks.iter().max().unwrap_or(&1) * self.threads.first().unwrap_or(&1);
+        ensure!(
+            test != Collectives || members <= MAX_PARTICIPANTS,
+            "{members} members are more than {MAX_PARTICIPANTS}; give fewer --ranks or --threads"
+        );
         let places = self.places()?;
         ensure!(
             places.is_empty() || self.path.iter().all(|path| path.is_network()),
@@ -225,14 +259,41 @@ impl Bench {
             Test::Latency | Test::Rate | Test::Bandwidth | Test::Rpc => !self.no_pin,
             Test::Threads | Test::Streams => self.pin,
             Test::Idle | Test::Startup => false,
+            // Only two members have a core each: see `plans`.
+            Test::Collectives => !self.no_pin,
         }
     }
 
-    /// One plan for each path.
+    /// One plan for each path; and for each number of ranks, if there are several.
     pub(crate) fn plans(&self, cores: &[usize]) -> Vec<Plan> {
         let mut paths = self.path.clone();
         paths.dedup();
-        let plan = |path| Plan {
+        if self.test != Test::Collectives {
+            return paths.iter().map(|path| self.plan(*path, cores)).collect();
+        }
+        let ranks = match &self.ranks[..] {
+            [] => vec![2, 4, 8],
+            given => given.to_vec(),
+        };
+        let each = self.threads.first().copied().unwrap_or(1);
+        let group = |path, ranks: u32| {
+            let (processes, members_each) = match path {
+                Path::Thread => (1, ranks * each),
+                _ => (ranks, each),
+            };
+            let cores = if ranks * each == 2 { cores } else { &[] };
+            Plan {
+                processes,
+                members_each,
+                ..self.plan(path, cores)
+            }
+        };
+        let of_path = |path| ranks.iter().map(move |ranks| group(path, *ranks));
+        paths.into_iter().flat_map(of_path).collect()
+    }
+
+    fn plan(&self, path: Path, cores: &[usize]) -> Plan {
+        Plan {
             test: self.test,
             path,
             variant: Variant {
@@ -249,6 +310,17 @@ impl Bench {
                 given => given.to_vec(),
             },
             processes: self.processes(),
+            operations: match &self.op[..] {
+                [] if self.grid => Collective::WITH_SEVERAL_WAYS.to_vec(),
+                [] => vec![
+                    Collective::Barrier,
+                    Collective::Broadcast,
+                    Collective::AllReduce,
+                ],
+                given => given.to_vec(),
+            },
+            members_each: 1,
+            grid: self.grid,
             runs: self.runs(),
             cores: cores.to_vec(),
             places: match self.places() {
@@ -259,8 +331,7 @@ impl Bench {
             provider: self.provider.clone().unwrap_or_default(),
             authority: String::new(),
             memory: String::new(),
-        };
-        paths.into_iter().map(plan).collect()
+        }
     }
 
     /// The hosts given, if any.
@@ -302,6 +373,8 @@ impl Bench {
             Test::Rpc if self.in_flight > 0 => vec![0],
             Test::Rpc => vec![0, K, 64 * K, M],
             Test::Latency => vec![8, K, 64 * K, M],
+            Test::Collectives if self.grid => vec![8, K, 16 * K, 256 * K],
+            Test::Collectives => vec![8, 64 * K, M],
             _ => vec![8],
         }
     }
@@ -313,7 +386,8 @@ impl Bench {
 
     fn runs(&self) -> u32 {
         self.runs.unwrap_or(match self.test {
-            Test::Latency | Test::Rate | Test::Bandwidth | Test::Rpc => 21,
+            Test::Collectives if self.grid => 7,
+            Test::Latency | Test::Rate | Test::Bandwidth | Test::Rpc | Test::Collectives => 21,
             Test::Threads | Test::Streams => 5,
             Test::Idle => 3,
             Test::Startup => 7,
@@ -379,6 +453,19 @@ mod tests {
     }
 
     #[test]
+    fn groups_are_as_large_as_ranks_and_threads_say() {
+        let line = "collectives --path process,thread --ranks 2,4 --threads 2";
+        let plans = parse(line).unwrap().plans(&[0, 1]);
+        let sizes = plans
+            .iter()
+            .map(|plan| (plan.job_size(), plan.participants()));
+        assert_eq!(sizes.collect::<Vec<_>>(), [(2, 4), (4, 8), (1, 4), (1, 8)]);
+        assert!(plans.iter().all(|plan| plan.cores.is_empty()));
+        let plans = parse("collectives --ranks 2").unwrap().plans(&[0, 1]);
+        assert_eq!(plans[0].cores, [0, 1], "two members have a core each");
+    }
+
+    #[test]
     fn variants_are_named_in_one_order() {
         let line = "latency --idle-lanes 3 --asleep --post";
         let plans = parse(line).unwrap().plans(&[]);
@@ -413,12 +500,19 @@ mod tests {
             ),
             (
                 "latency --threads 2",
-                "--threads goes with threads and streams only",
+                "--threads goes with threads, streams and collectives only",
             ),
+            (
+                "collectives --threads 2,4",
+                "give one number with --threads",
+            ),
+            ("latency --ranks 2", "--ranks goes with collectives only"),
+            ("rate --grid", "--grid goes with collectives only"),
+            ("collectives --op sing", "invalid value 'sing'"),
             ("bandwidth --lent", "--lent goes with latency and rate only"),
             (
                 "idle --sizes 8",
-                "--sizes goes with latency, rate, bandwidth and rpc only",
+                "--sizes goes with latency, rate, bandwidth, rpc and collectives only",
             ),
             ("threads --threads 0", "give a whole number from 1 to 1024"),
             ("latency --runs 0", "0 is not in 1..=10000"),

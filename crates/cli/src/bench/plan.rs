@@ -26,8 +26,14 @@ pub(crate) struct Plan {
     pub(crate) sizes: Vec<usize>,
     /// Pairs of threads.
     pub(crate) threads: Vec<u32>,
-    /// How many processes wait or are started.
+    /// How many processes wait or are started, or form a group.
     pub(crate) processes: u32,
+    /// What members of a group do together.
+    pub(crate) operations: Vec<Collective>,
+    /// How many members of a group each process has: threads, if several.
+    pub(crate) members_each: u32,
+    /// Whether all ways of the operations are measured, to see which should be chosen.
+    pub(crate) grid: bool,
     pub(crate) runs: u32,
     /// The cores of the two sides; none: the system chooses.
     pub(crate) cores: Vec<usize>,
@@ -62,6 +68,26 @@ pub(crate) enum Test {
     Idle,
     /// Time from the start to the end of a job of many processes.
     Startup,
+    /// Time of an operation that all members of a group do together, at the slowest of them.
+    Collectives,
+}
+
+/// What members of a group do together. Those with a root have each member in turn as their root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Collective {
+    Barrier,
+    Broadcast,
+    BroadcastLent,
+    Reduce,
+    AllReduce,
+    AllReduceLent,
+    Gather,
+    Scatter,
+    AllGather,
+    AllToAll,
+    ReduceScatter,
+    Scan,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -99,11 +125,20 @@ pub(crate) struct Variant {
 }
 
 impl Plan {
-    /// How many processes, or threads in their place, the job has.
+    /// How many take part: processes, or threads of some.
     pub(crate) fn participants(&self) -> u32 {
         match self.test {
             Test::Idle => self.processes,
+            Test::Collectives => self.processes * self.members_each,
             _ => 2,
+        }
+    }
+
+    /// How many processes the job has.
+    pub(crate) fn job_size(&self) -> u32 {
+        match self.test {
+            Test::Startup | Test::Collectives => self.processes,
+            _ => self.participants(),
         }
     }
 }
@@ -119,6 +154,37 @@ impl Test {
             Self::Streams => "streams",
             Self::Idle => "idle",
             Self::Startup => "startup",
+            Self::Collectives => "collectives",
+        }
+    }
+}
+
+impl Collective {
+    /// Those for which a group has to choose.
+    pub(crate) const WITH_SEVERAL_WAYS: [Self; 7] = [
+        Self::Broadcast,
+        Self::Reduce,
+        Self::AllReduce,
+        Self::Gather,
+        Self::Scatter,
+        Self::AllGather,
+        Self::ReduceScatter,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Broadcast => "broadcast",
+            Self::BroadcastLent => "broadcast-lent",
+            Self::Reduce => "reduce",
+            Self::AllReduce => "all-reduce",
+            Self::AllReduceLent => "all-reduce-lent",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
+            Self::AllGather => "all-gather",
+            Self::AllToAll => "all-to-all",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::Scan => "scan",
         }
     }
 }

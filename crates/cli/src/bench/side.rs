@@ -32,10 +32,7 @@ impl Side {
         memory: Memory,
     ) -> anyhow::Result<Self> {
         if let Some(core) = plan.cores.get(number) {
-            let mut cores = CpuSet::new();
-            cores.set(*core);
-            rustix::thread::sched_setaffinity(None, &cores)
-                .with_context(|| format!("core {core} cannot be used; try --no-pin"))?;
+            pin(*core)?;
         }
         let meeting = Meeting::new(memory, number, plan.participants() as usize);
         Ok(Self {
@@ -83,9 +80,20 @@ impl Side {
         let all = self.meeting.gather(mine.as_secs_f64());
         match self.plan.path {
             Path::Thread => mine,
-            _ => Duration::from_secs_f64(all.iter().sum()),
+            // Each member tells that of its process.
+            _ => {
+                Duration::from_secs_f64(all.iter().sum::<f64>() / f64::from(self.plan.members_each))
+            }
         }
     }
+}
+
+/// Keeps this thread on a core.
+pub(crate) fn pin(core: usize) -> anyhow::Result<()> {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    rustix::thread::sched_setaffinity(None, &cores)
+        .with_context(|| format!("core {core} cannot be used; try --no-pin"))
 }
 
 /// A mailbox of side `number` that is called `name`, and the address of the other side's.

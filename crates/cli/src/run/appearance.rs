@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use mizzen_config::JobFile;
+use mizzen_proto::rollcall::Report;
 
 use super::cast::Cast;
 use super::job::Job;
 use super::options::Run;
+use crate::hang::Hang;
 use crate::running::Running;
 
 /// What does not change while it runs.
@@ -28,6 +30,19 @@ impl Appearance {
             hosts: cast.hosts.iter().map(|host| host.name.clone()).collect(),
             places: cast.places.clone(),
         }
+    }
+
+    pub(super) fn hang(&self, job: &Job, report: Report, age: Duration) -> Hang {
+        let hang = Hang {
+            pid: std::process::id(),
+            program: self.program.clone(),
+            seconds: age.as_secs(),
+            hosts: self.hosts.clone(),
+            places: self.places.clone(),
+            pids: job.pids(),
+            report,
+        };
+        hang.printable()
     }
 
     pub(super) fn running(&self, job: &Job, age: Duration) -> Running {

@@ -17,10 +17,12 @@ mod words;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mizzen_proto::boot::{Death, OnDeath, SignalOrigin, ToAgent, Unreachable};
+use mizzen_proto::boot::{Condition, Death, OnDeath, SignalOrigin, ToAgent, Unreachable};
 use mizzen_proto::membership::{Ending, Entry, HostEnd, News, Pace};
+use mizzen_proto::rollcall::{Attendance, Standing};
 use mizzen_proto::time::Time;
 
+use super::roll_call::Heard;
 use crate::signals;
 use rank::Rank;
 
@@ -504,6 +506,40 @@ impl Job {
         let ranks = (0..).zip(&self.ranks);
         let ended = ranks.filter_map(|(rank, state)| Some((rank, state.ended?)));
         ended.map(|(rank, how)| (rank, words::death(how))).collect()
+    }
+
+    /// The process id of each rank on its host.
+    pub(crate) fn pids(&self) -> Vec<Option<u32>> {
+        self.ranks.iter().map(|rank| rank.pid).collect()
+    }
+
+    /// Whether a host has a rank.
+    pub(crate) fn is_on(&self, rank: u32, host: usize) -> bool {
+        let rank = self.ranks.get(rank as usize);
+        rank.is_some_and(|rank| rank.host == host)
+    }
+
+    /// How each rank is, by what its host says of it and by what is known here.
+    pub(crate) fn attendance(&self, mut heard: Heard) -> Vec<Attendance> {
+        let ranks = (0..).zip(&self.ranks);
+        let of = ranks.map(|(rank, state)| {
+            let heard = heard.remove(&rank);
+            let heard = heard.filter(|(life, ..)| *life == state.incarnation);
+            if state.gone().is_some() {
+                return Attendance::absent(rank, Standing::Left);
+            }
+            let Some((life, condition, present)) = heard else {
+                return Attendance::absent(rank, Standing::Unheard);
+            };
+            let has_joined = state.locator.as_ref().is_some_and(|(of, _)| *of == life);
+            match (has_joined, condition) {
+                (true, _) | (false, Condition::Stopped) => {
+                    Attendance::new(rank, condition, present)
+                }
+                (false, _) => Attendance::absent(rank, Standing::Unjoined),
+            }
+        });
+        of.collect()
     }
 
     /// How many ranks there are.

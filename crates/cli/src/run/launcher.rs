@@ -8,6 +8,7 @@ use mizzen_proto::boot::{
     FromAgent, OUTPUT_ROOM, Progress, SignalOrigin, Stream, ToAgent, VERSION,
 };
 use mizzen_proto::membership::{Entry, News, Pace};
+use mizzen_proto::rollcall::Report;
 use mizzen_proto::time::Time;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -21,9 +22,11 @@ use super::maps::Maps;
 use super::options::Run;
 use super::other_half::{Far, FromDeputy};
 use super::printer::{self, Printer};
+use super::roll_call::RollCalls;
 use super::starts::starts;
 use super::whereabouts::Whereabouts;
-use crate::running::Door;
+use crate::hang::sentences;
+use crate::running::{Door, Visitor};
 use crate::signals;
 
 /// All of a job that is started here.
@@ -50,6 +53,10 @@ pub(super) struct Launcher {
     far: Option<Far>,
     /// Where the user's other commands ask how the job is.
     door: Option<Door>,
+    /// Where they ask why nothing happens, and who does.
+    why_door: Option<Door>,
+    visitors: Vec<Visitor>,
+    roll_calls: RollCalls,
     appearance: Appearance,
 }
 
@@ -65,6 +72,8 @@ enum Watched {
     Far,
     /// Somebody who asks how the job is.
     Door,
+    /// Somebody who asks why nothing happens.
+    WhyDoor,
 }
 
 impl Launcher {
@@ -105,7 +114,10 @@ impl Launcher {
             root_heard: None,
             passes: false,
             far,
-            door: open_door(),
+            door: open_door(Door::open()),
+            why_door: open_door(Door::open_for_why()),
+            visitors: Vec::new(),
+            roll_calls: RollCalls::new(options.why_after.0),
             appearance,
         })
     }
@@ -151,6 +163,8 @@ impl Launcher {
             }
             self.enforce_deadline();
             self.watch_root();
+            self.begin_roll_call();
+            self.end_roll_call();
             self.show_progress();
             if self.printer.is_closed() && !self.job.is_stopping() {
                 let actions = self.job.stop(None, BROKEN_PIPE);
@@ -181,6 +195,7 @@ impl Launcher {
         let far = self.far.as_ref().and_then(Far::fd);
         watched.extend(far.map(|_| Watched::Far));
         watched.extend(self.door.iter().map(|_| Watched::Door));
+        watched.extend(self.why_door.iter().map(|_| Watched::WhyDoor));
         for (i, link) in self
             .links
             .iter()
@@ -200,7 +215,13 @@ impl Launcher {
             .map(|watched| self.poll_fd(*watched))
             .collect();
         let lines = self.maps.next_line().filter(|_| !self.printer.has_bars());
-        let next = [self.deadline, self.draw_at, lines, self.root_deadline()];
+        let next = [
+            self.deadline,
+            self.draw_at,
+            lines,
+            self.root_deadline(),
+            self.roll_calls.deadline(),
+        ];
         let timeout = next
             .into_iter()
             .flatten()
@@ -243,6 +264,10 @@ impl Launcher {
                 let door = self.door.as_ref().map(Door::fd);
                 (door.unwrap_or(self.signals.as_fd()), PollFlags::IN)
             }
+            Watched::WhyDoor => {
+                let door = self.why_door.as_ref().map(Door::fd);
+                (door.unwrap_or(self.signals.as_fd()), PollFlags::IN)
+            }
         };
         PollFd::from_borrowed_fd(fd, flags)
     }
@@ -257,8 +282,18 @@ impl Launcher {
             Watched::Print(stream) => self.printer.write(stream),
             Watched::Far => self.handle_far(),
             Watched::Door => {
+                let visitor = self.door.as_ref().and_then(Door::accept);
                 let running = || self.appearance.running(&self.job, self.began.elapsed());
-                self.door.iter().for_each(|door| door.answer(running));
+                visitor
+                    .into_iter()
+                    .for_each(|visitor| visitor.tell(&running()));
+            }
+            Watched::WhyDoor => {
+                let visitor = self.why_door.as_ref().and_then(Door::accept);
+                if let Some(visitor) = visitor {
+                    self.visitors.push(visitor);
+                    self.call_roll();
+                }
             }
         }
     }
@@ -400,6 +435,24 @@ impl Launcher {
                 locator,
             } => self.job.handle_ready(rank, incarnation, locator),
             FromAgent::Waiting { rank, text } => self.job.handle_waiting(rank, &text, self.now()),
+            FromAgent::Overdue { .. } => return self.roll_calls.handle_overdue(Instant::now()),
+            FromAgent::Present {
+                call,
+                rank,
+                incarnation,
+                condition,
+                present,
+            } => {
+                if self.job.is_on(rank, host) {
+                    let present = present.as_deref();
+                    self.roll_calls
+                        .handle_present(call, rank, incarnation, condition, present);
+                }
+                return;
+            }
+            FromAgent::Called { call } => {
+                return self.roll_calls.handle_called(host, Some(call));
+            }
             FromAgent::Path { rank, text } => self.job.handle_path(rank, &text),
             FromAgent::Progress { rank, progress } => {
                 if rank < self.job.size() {
@@ -453,6 +506,48 @@ impl Launcher {
         }
         let actions = self.job.read(&news);
         self.act(actions);
+    }
+
+    /// A process waits for long: the user is told why.
+    fn begin_roll_call(&mut self) {
+        let is_due = self.roll_calls.poll_due(Instant::now());
+        if is_due && !self.job.is_stopping() {
+            self.call_roll();
+            self.roll_calls.tell_user();
+        }
+    }
+
+    /// Has all hosts say how their ranks are, unless they are at it.
+    fn call_roll(&mut self) {
+        let open = |host: &usize| self.links[*host].phase == Phase::Open;
+        let hosts = (0..self.links.len()).filter(open).collect();
+        if let Some(call) = self.roll_calls.begin(hosts, Instant::now()) {
+            self.act(vec![Action::Broadcast(ToAgent::RollCall { call })]);
+        }
+    }
+
+    /// Tells those who want to know, when all have answered, or too little time is left.
+    fn end_roll_call(&mut self) {
+        let now = Instant::now();
+        let Some(over) = self.roll_calls.poll(now) else {
+            return;
+        };
+        let report = Report::of(&self.job.attendance(over.heard));
+        // What was waited for may have come meanwhile.
+        if over.is_overdue && report.longest.is_some() && !self.job.is_stopping() {
+            self.roll_calls.note_said(&report, now);
+            let age = self.began.elapsed();
+            let hang = self.appearance.hang(&self.job, report.clone(), age);
+            sentences(&hang).iter().for_each(|line| self.say(line));
+        }
+        if self.visitors.is_empty() {
+            return;
+        }
+        let age = self.began.elapsed();
+        let hang = self.appearance.hang(&self.job, report, age);
+        for visitor in std::mem::take(&mut self.visitors) {
+            visitor.tell(&hang);
+        }
     }
 
     fn handle_progress(&mut self, rank: u32, progress: Progress) {
@@ -518,6 +613,7 @@ impl Launcher {
     }
 
     fn handle_closed(&mut self, host: usize) {
+        self.roll_calls.handle_called(host, None);
         let connecting = self.links[host].phase == Phase::Connecting;
         let why = self.links[host].close();
         let name = &self.links[host].host;
@@ -569,6 +665,7 @@ impl Launcher {
     }
 
     fn abandon(&mut self, host: usize) {
+        self.roll_calls.handle_called(host, None);
         self.links[host].abandon();
         let actions = self.job.handle_closed(host, "it was given up".to_owned());
         self.act(actions);
@@ -665,8 +762,7 @@ impl Launcher {
 }
 
 /// A job that nobody can ask is still a job.
-fn open_door() -> Option<Door> {
-    let door = Door::open();
+fn open_door(door: std::io::Result<Door>) -> Option<Door> {
     door.inspect_err(|error| debug!(%error, "nobody can ask how the job is"))
         .ok()
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use mizzen_proto::boot::{MAX_PROCESSES, OnDeath, Preset};
@@ -98,6 +99,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "HOW", default_value = "default")]
     pub(crate) pace: Patience,
 
+    /// Say why nothing happens when something has waited for so many seconds: who waits where, and for whom. `off`: only if asked, by
+    /// `mizzen why`.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = why_after)]
+    pub(crate) why_after: WhyAfter,
+
     /// The program, and its arguments: options after it are its own.
     // One list: with the program as an argument of its own, options behind it would be taken for ours. The program is what
     // starts the list, so what looks like an option before it is one of ours, or a misspelt one. After `--` it may.
@@ -124,6 +130,10 @@ pub(crate) enum Patience {
     /// A silent host is given up after 152 s: for networks that are repaired meanwhile.
     Patient,
 }
+
+/// After how long the roll is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WhyAfter(pub(crate) Option<Duration>);
 
 impl Run {
     /// Checks what the types cannot say.
@@ -163,6 +173,12 @@ impl Run {
         Pace::of(self.preset())
     }
 
+    /// After how long a process says that it waits, in milliseconds; 0: never.
+    pub(super) fn overdue_ms(&self) -> u64 {
+        let millis = self.why_after.0.map_or(0, |after| after.as_millis());
+        u64::try_from(millis).unwrap_or(u64::MAX)
+    }
+
     /// What must be the same wherever a job is started: options, and what they are.
     pub(super) fn agreed(&self) -> Vec<(String, String)> {
         let agreed = [
@@ -186,6 +202,21 @@ impl Run {
 fn cluster(text: &str) -> Result<String, mizzen_identity::NameError> {
     mizzen_identity::Identity::new(text, [0; 16], 0, 0)
         .map(|identity| identity.cluster().to_owned())
+}
+
+/// What `--why-after` takes.
+fn why_after(text: &str) -> Result<WhyAfter, String> {
+    if text == "off" {
+        return Ok(WhyAfter(None));
+    }
+    let seconds = text
+        .parse()
+        .ok()
+        .filter(|seconds| *seconds >= LEAST_WHY_AFTER);
+    let after = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    after
+        .map(|after| WhyAfter(Some(after)))
+        .ok_or_else(|| "--why-after takes seconds, at least 0.5, or off".to_owned())
 }
 
 /// What `-n` takes.
@@ -216,6 +247,9 @@ Exit code:
   141      Nobody reads what the job prints
   1        The job could not be started
   2        The options make no sense";
+
+/// A wait is noted when it has lasted for a quarter of a second, and looked at twice a second.
+const LEAST_WHY_AFTER: f64 = 0.5;
 
 /// A process that fails at once, again and again, is started some hundred times a second: this ends it within a minute
 /// or so, and is far beyond what a long job loses.
@@ -284,6 +318,18 @@ mod tests {
         }
         assert_eq!(parse(&["-n", "65536", "prog"]).processes, 65_536);
         assert_eq!(parse(&["prog"]).processes, 1);
+    }
+
+    #[test]
+    fn the_roll_is_called_after_seconds_or_never() {
+        let after = |text: &str| parse(&["--why-after", text, "prog"]).why_after.0;
+        assert_eq!(after("2.5"), Some(Duration::from_millis(2500)));
+        assert_eq!(after("off"), None);
+        assert_eq!(parse(&["prog"]).why_after.0, Some(Duration::from_secs(10)));
+        for text in ["0", "0.1", "NaN", "inf", "1e300", "soon", ""] {
+            let text = refusal(&["--why-after", text, "prog"]);
+            assert!(text.contains("at least 0.5, or off"), "{text}");
+        }
     }
 
     #[test]

@@ -67,6 +67,7 @@ pub(super) fn starts(
             channels: channels[i].channels.clone(),
             is_gateway: is_gateway[i],
             show_paths: options.show_paths,
+            overdue_ms: options.overdue_ms(),
             cluster: options.cluster.clone(),
             part: Part {
                 number: u32::try_from(i).context("too many hosts")?,

@@ -8,8 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::answer::Running;
-use super::door::is_left_over;
+use super::door::{WHY, is_left_over};
 use super::folder;
+use crate::hang::Hang;
 
 /// How a job is: that of this launcher, or the only one of this user on this host.
 pub(crate) fn ask(job: Option<u32>) -> anyhow::Result<Running> {
@@ -22,6 +23,14 @@ pub(crate) fn ask(job: Option<u32>) -> anyhow::Result<Running> {
         Some(pid) => ask_one(&folder, pid),
         None => ask_only(&folder),
     }
+}
+
+/// Why nothing happens in a job: that of this launcher, or the only one of this user on this host.
+pub(crate) fn ask_why(job: Option<u32>) -> anyhow::Result<Hang> {
+    let pid = ask(job)?.pid;
+    let path = folder::path().join(format!("{pid}{WHY}"));
+    let why = hear_bytes(&path, ROLL_CALL).and_then(|bytes| Hang::decode(&bytes));
+    why.with_context(|| format!("the launcher {pid} does not say why nothing happens"))
 }
 
 fn ask_one(folder: &Path, pid: u32) -> anyhow::Result<Running> {
@@ -57,8 +66,13 @@ fn all(folder: &Path) -> anyhow::Result<Vec<Running>> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
+        // The other door of a job is for another question: who knocks there has the roll called.
+        if path.to_string_lossy().ends_with(WHY) {
+            continue;
+        }
         if is_left_over(&path) {
             let _ = std::fs::remove_file(&path);
+            let _ = std::fs::remove_file(path.with_extension(&WHY[1..]));
             continue;
         }
         all.extend(hear(&path));
@@ -68,11 +82,15 @@ fn all(folder: &Path) -> anyhow::Result<Vec<Running>> {
 }
 
 fn hear(path: &Path) -> anyhow::Result<Running> {
+    Running::decode(&hear_bytes(path, PATIENCE)?)
+}
+
+fn hear_bytes(path: &Path, patience: Duration) -> anyhow::Result<Vec<u8>> {
     let stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(patience))?;
     let mut bytes = Vec::new();
     stream.take(LONGEST).read_to_end(&mut bytes)?;
-    Running::decode(&bytes)
+    Ok(bytes)
 }
 
 fn list(all: &[Running]) -> String {
@@ -83,5 +101,7 @@ fn list(all: &[Running]) -> String {
 const NONE: &str = "no job of this user was started on this host and runs";
 /// How long a launcher may say nothing. It answers between other things.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a roll-call takes at most, and one before it that is under way.
+const ROLL_CALL: Duration = Duration::from_secs(15);
 /// No job has as much to tell.
 const LONGEST: u64 = 64 << 20;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::answer::Running;
+use serde::Serialize;
+
 use super::folder;
 
 /// Where a launcher is asked.
@@ -20,12 +21,29 @@ pub(crate) struct Door {
     callers: Arc<()>,
 }
 
+/// Somebody who came to ask.
+#[derive(Debug)]
+pub(crate) struct Visitor {
+    stream: UnixStream,
+    /// Those who are being answered are counted by it.
+    counted: Arc<()>,
+}
+
 impl Door {
-    /// Opens the door of this process.
+    /// Opens the door of this process for those who ask how its job is.
     pub(crate) fn open() -> io::Result<Self> {
+        Self::open_named(std::process::id().to_string())
+    }
+
+    /// Opens the door for those who ask why nothing happens.
+    pub(crate) fn open_for_why() -> io::Result<Self> {
+        Self::open_named(format!("{}{WHY}", std::process::id()))
+    }
+
+    fn open_named(name: String) -> io::Result<Self> {
         let folder = folder::path();
         folder::make(&folder)?;
-        Self::open_at(folder.join(std::process::id().to_string()))
+        Self::open_at(folder.join(name))
     }
 
     fn open_at(path: PathBuf) -> io::Result<Self> {
@@ -48,22 +66,24 @@ impl Door {
         self.listener.as_fd()
     }
 
-    /// Answers somebody who came, if somebody did. It may read as slowly as it likes.
-    pub(crate) fn answer(&self, running: impl FnOnce() -> Running) {
-        let Ok((stream, _)) = self.listener.accept() else {
+    /// Lets somebody in who came, if somebody did.
+    pub(crate) fn accept(&self) -> Option<Visitor> {
+        let (stream, _) = self.listener.accept().ok()?;
+        let counted = Arc::clone(&self.callers);
+        (Arc::strong_count(&counted) <= MAX_CALLERS + 1).then_some(Visitor { stream, counted })
+    }
+}
+
+impl Visitor {
+    /// Answers. It may read as slowly as it likes.
+    pub(crate) fn tell(self, answer: &impl Serialize) {
+        let Ok(answer) = serde_json::to_vec(answer) else {
             return;
         };
-        if Arc::strong_count(&self.callers) > MAX_CALLERS {
-            return;
-        }
-        let Ok(answer) = serde_json::to_vec(&running()) else {
-            return;
-        };
-        let caller = Arc::clone(&self.callers);
         let tell = move || {
             // That it was not told, it sees itself.
-            let _ = tell(stream, &answer);
-            drop(caller);
+            let _ = tell(self.stream, &answer);
+            drop(self.counted);
         };
         let _ = thread::Builder::new()
             .name("mizzen-door".into())
@@ -88,6 +108,9 @@ pub(super) fn is_left_over(path: &Path) -> bool {
     let answer = UnixStream::connect(path);
     answer.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
+
+/// What comes behind the process id in the name of the door for those who ask why nothing happens.
+pub(super) const WHY: &str = ".why";
 
 /// How many are answered at a time; who comes then is sent away.
 const MAX_CALLERS: usize = 16;

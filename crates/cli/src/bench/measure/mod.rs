@@ -2,7 +2,9 @@
 
 mod alternate;
 mod asleep;
+pub(crate) mod collectives;
 mod found;
+pub(crate) mod grid;
 mod idle;
 mod messages;
 mod rpc;
@@ -33,8 +35,8 @@ pub(crate) fn all(side: &mut Side) -> anyhow::Result<()> {
             }
         }
         Test::Idle => watched(side, idle::measure)?,
-        // The front end does it: there are no sides.
-        Test::Startup => (),
+        // The front end does the one, and members of a group the other: there are no sides.
+        Test::Startup | Test::Collectives => (),
     }
     Ok(())
 }
