@@ -12,6 +12,7 @@
 //! | `terrain` | clusters, gateways, and the networks between them |
 //! | `agenda`, `clock`, `event` | virtual time |
 //! | `kernel` | runs one history |
+//! | [`symbols`] | collective operations on symbols instead of numbers |
 //! | `linear` | whether operations could have happened one after another |
 //! | `campaign`, `history`, `tally` | runs many, and says what occurred |
 //! | [`worlds`] | the scenarios |
@@ -33,6 +34,7 @@ mod linear;
 mod machine;
 mod network;
 mod options;
+pub mod symbols;
 mod tally;
 mod terrain;
 mod world;

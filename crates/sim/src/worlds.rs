@@ -1,6 +1,7 @@
 //! The scenarios, each with its oracles.
 
 pub mod broker;
+pub mod group;
 pub mod link;
 pub mod members;
 mod mesh;
@@ -23,4 +24,5 @@ pub const ALL: &[Scenario] = &[
     members::NAMES,
     broker::SCENARIO,
     relay::SCENARIO,
+    group::SCENARIO,
 ];

@@ -1,15 +1,17 @@
 //! Packets between agent and process, frames between launcher and agent and between agents, and the stream that holds these.
 
 use mizzen_proto::boot::{
-    DecodeError, FromAgent, FromProcess, MAX_FRAME, MAX_PACKET, ToAgent, ToProcess, TooLarge,
-    split_frame,
+    Condition, DecodeError, FromAgent, FromProcess, MAX_FRAME, MAX_PACKET, ToAgent, ToProcess,
+    TooLarge, split_frame,
 };
 use mizzen_proto::membership::{News, Spoken};
+use mizzen_proto::rollcall::{Attendance, Present, Report};
 
 /// Decodes the bytes as each kind of message, and as a stream of frames.
 pub fn run(data: &[u8]) {
     packet(data, ToProcess::decode, ToProcess::encode);
     packet(data, FromProcess::decode, FromProcess::encode);
+    present(data);
     content(data);
     let mut stream = data;
     while let Ok(Some((frame, used))) = split_frame(stream) {
@@ -25,6 +27,17 @@ fn content(data: &[u8]) {
     // A snapshot may come in any order, and is written in one: what is read need not be what is written.
     let _ = Spoken::decode(data);
     let _ = News::decode(data);
+}
+
+/// What a process answers to a roll-call, and what is made of it.
+fn present(data: &[u8]) {
+    let Ok(present) = Present::decode(data) else {
+        return;
+    };
+    assert_eq!(present.encode(), data);
+    let of = |rank| Attendance::new(rank, Condition::Sleeps, Some(present.clone()));
+    let report = Report::of(&[of(0), of(1), of(2)]);
+    assert_eq!(report.longest.is_some(), !present.waits.is_empty());
 }
 
 type Decode<T> = fn(&[u8]) -> Result<T, DecodeError>;

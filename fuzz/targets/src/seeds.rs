@@ -5,6 +5,7 @@ use mizzen_proto::credit::WINDOW;
 use mizzen_proto::id::{
     BodyId, Incarnation, MailboxId, OfferId, PingToken, ProcessId, Rank, StreamId,
 };
+use mizzen_proto::rollcall::{Down, Kind, Operation, Place, Present, Wait};
 use mizzen_proto::wire::{Frame, VERSION};
 
 const P: ProcessId = ProcessId::new(Rank(0), Incarnation(0));
@@ -131,6 +132,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
     let (rank, incarnation) = (1, 2);
     let locator = || "10.0.0.1:99".to_owned();
     let text = || "has waited".to_owned();
+    let present = || a_present().encode();
     let progress = || boot::Progress {
         name: "tiles".to_owned(),
         number: 3,
@@ -161,7 +163,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         }]
     };
     let (cluster, authority) = ("local".to_owned(), vec![5; 40]);
-    let mut all = Vec::new();
+    let mut all = vec![a_present().encode()];
     for packet in [
         ToProcess::Boot(Box::new(Boot {
             job,
@@ -178,6 +180,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
             channels: channels(),
             pace: boot::Preset::Default,
             show_paths: true,
+            overdue_ms: 10_000,
             cluster: cluster.clone(),
             authority: authority.clone(),
         })),
@@ -203,6 +206,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         },
         ToProcess::Joined { rank, incarnation },
         ToProcess::Epoch { epoch: 7 },
+        ToProcess::RollCall,
         ToProcess::Fenced {
             first: rank,
             last: rank,
@@ -221,6 +225,8 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         FromProcess::Waiting { text: text() },
         FromProcess::Path { text: text() },
         FromProcess::Progress(progress()),
+        FromProcess::Present { present: present() },
+        FromProcess::Overdue { millis: 10_000 },
         FromProcess::Certify {
             request: vec![1; 97],
         },
@@ -251,6 +257,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         channels: channels(),
         is_gateway: true,
         show_paths: false,
+        overdue_ms: 0,
         cluster,
         authority: boot::Secret::new(authority),
     };
@@ -269,6 +276,7 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         ToAgent::Interrupt { number: 2 },
         ToAgent::Stop { code: 1 },
         ToAgent::Room { bytes: 1 << 16 },
+        ToAgent::RollCall { call: 3 },
         ToAgent::Topology {
             rank,
             from: 0,
@@ -300,6 +308,18 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         FromAgent::Listening { locator: locator() },
         FromAgent::News { news: vec![1; 9] },
         FromAgent::Pulse,
+        FromAgent::Present {
+            call: 3,
+            rank,
+            incarnation,
+            condition: boot::Condition::Stopped,
+            present: Some(present()),
+        },
+        FromAgent::Called { call: 3 },
+        FromAgent::Overdue {
+            rank,
+            millis: 10_000,
+        },
         FromAgent::AskTopology { rank, from: 7 },
         FromAgent::Fenced { text: text() },
         FromAgent::Waiting { rank, text: text() },
@@ -313,6 +333,34 @@ pub(crate) fn boot() -> Vec<Vec<u8>> {
         all.push(encoded(|out| frame.encode(out)));
     }
     all
+}
+
+fn a_present() -> Present {
+    let wait = Wait {
+        kind: Kind::Group,
+        what: "in barrier for rank 2".to_owned(),
+        whom: vec![2, 1],
+        at: Some(Place {
+            file: "src/main.rs".to_owned(),
+            line: 7,
+        }),
+        millis: 10_100,
+        thread: "main".to_owned(),
+        serves: false,
+        operation: Some(Operation {
+            group: "all".to_owned(),
+            number: 3,
+            name: "barrier".to_owned(),
+        }),
+    };
+    Present {
+        waits: vec![wait],
+        left_out: 1,
+        down: vec![Down {
+            rank: 1,
+            millis: 900,
+        }],
+    }
 }
 
 pub(crate) fn headers() -> Vec<Vec<u8>> {
