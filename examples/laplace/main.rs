@@ -4,7 +4,6 @@
 //!
 //! README.md beside this file says how it works.
 
-mod agreement;
 mod block;
 mod gather;
 mod kernel;

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use mizzen::group::{Group, Max, commutative};
 use mizzen::{Deck, Result};
 use mizzen_examples::cores;
 
-use super::agreement::Agreement;
 use super::block::{Block, Colour};
 use super::neighbours::{Neighbours, Place};
 use super::options::Options;
@@ -39,11 +39,14 @@ pub(crate) fn solve(deck: &Deck, options: &Options) -> Result<(Vec<Block>, Outco
         workers: deck.size() as usize * options.threads,
         threads: options.threads,
     };
+    let mut seats = deck.group()?.seats(options.threads)?;
+    let first = seats.remove(0);
     let solved: Vec<_> = std::thread::scope(|threads| {
-        let others: Vec<_> = (1..options.threads)
-            .map(|thread| threads.spawn(move || work(deck, options, place(thread))))
+        let others: Vec<_> = (1..)
+            .zip(seats)
+            .map(|(thread, seat)| threads.spawn(move || work(deck, options, place(thread), seat)))
             .collect();
-        let first = work(deck, options, place(0));
+        let first = work(deck, options, place(0), first);
         let others = others.into_iter();
         let others = others.map(|worker| worker.join().expect("a worker does not panic"));
         [first].into_iter().chain(others).collect::<Result<_>>()
@@ -52,15 +55,14 @@ pub(crate) fn solve(deck: &Deck, options: &Options) -> Result<(Vec<Block>, Outco
     Ok((blocks, outcomes.swap_remove(0)))
 }
 
-/// One worker, from the start to the agreement that it is over.
-fn work(deck: &Deck, options: &Options, place: Place) -> Result<(Block, Outcome)> {
+/// One worker, from the start to the agreement of all that it is over.
+fn work(deck: &Deck, options: &Options, place: Place, mut all: Group) -> Result<(Block, Outcome)> {
     if options.pin {
         // A thread that sleeps for its neighbour's row may otherwise wake on its neighbour's core.
         cores::pin(place.worker).map_err(mizzen::Error::Program)?;
     }
     let mut block = Block::new(options.size, place.worker, place.workers);
     let mut neighbours = Neighbours::meet(deck, place)?;
-    let mut agreement = Agreement::join(deck, place)?;
     let steps = schedule::iteration(block.rows());
     let mut changes = Vec::new();
     let omega = options.omega();
@@ -78,7 +80,7 @@ fn work(deck: &Deck, options: &Options, place: Place) -> Result<(Block, Outcome)
         iterate(&steps, &mut neighbours, &mut block, |block, colour, row| {
             largest = largest.max(block.relax_measured(colour, row, omega));
         })?;
-        let largest = agreement.on(largest, f64::max)?;
+        let largest = all.all_reduce_value(largest, Max)?;
         changes.push((iteration, largest));
         if largest < options.tolerance {
             break;
@@ -87,7 +89,8 @@ fn work(deck: &Deck, options: &Options, place: Place) -> Result<(Block, Outcome)
     neighbours.receive(Colour::Black, &mut block)?;
     let seconds = started.elapsed().as_secs_f64();
 
-    let fingerprint = agreement.on(block.fingerprint(), u64::wrapping_add)?;
+    let wrapping = commutative(|sum: &mut u64, of: &u64| *sum = sum.wrapping_add(*of));
+    let fingerprint = all.all_reduce_value(block.fingerprint(), wrapping)?;
     let outcome = Outcome {
         changes,
         seconds,
