@@ -1,5 +1,5 @@
-//! A member of a group dies at some moment of some operation: `members SEED VICTIM MICROSECONDS`. All others get an error that names it, soon, whatever they do,
-//! and say whom they lost.
+//! Members of a group die at some moment of some operation: `members SEED MICROSECONDS VICTIM [VICTIM]`. All others get an error that names one of them, soon,
+//! whatever they do; they find out how far all have come, go on as a smaller group, and say what they came to: all survivors the same.
 
 use std::time::{Duration, Instant};
 
@@ -8,40 +8,73 @@ use mizzen::group::{Group, GroupError, Parts, Sum};
 use mizzen::{Deck, Error, Rank};
 use rustix::process::{Signal, getpid, kill_process};
 
+/// How many operations survivors do together.
+const AFTERWARDS: u64 = 20;
+
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let mut next =
         |what: &'static str| arguments.next().context(what)?.parse::<u64>().context(what);
-    let (seed, victim, after) = (next("a seed")?, next("a victim")?, next("microseconds")?);
-    let victim = Rank(u32::try_from(victim)?);
+    let (seed, after) = (next("a seed")?, next("microseconds")?);
+    let victims = arguments.map(|rank| Ok(Rank(rank.parse()?)));
+    let victims: Vec<Rank> = victims.collect::<Result<_>>()?;
     let deck = Deck::join()?;
     let mut group = deck.group()?;
     let seats = (seed % 3 == 0).then(|| group.seats(2)).transpose()?;
     group.barrier()?;
-    if deck.rank() == victim {
+    if let Some(place) = victims.iter().position(|victim| *victim == deck.rank()) {
+        // The second dies while the others get over the first, mostly.
+        let after =
+            Duration::from_micros(after) + place as u32 * Duration::from_micros(seed % 4000);
         std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_micros(after));
+            std::thread::sleep(after);
             kill_process(getpid(), Signal::KILL)
         });
     }
     let told = match seats {
-        None => until_lost(&mut group, seed)?,
+        None => get_over(group, seed, &victims)?,
         Some(seats) => std::thread::scope(|scope| {
-            let run = |mut seat: Group| scope.spawn(move || until_lost(&mut seat, seed));
+            let run = |seat: Group| scope.spawn(|| get_over(seat, seed, &victims));
             let all: Vec<_> = seats.into_iter().map(run).collect();
-            let mut told = None;
-            for thread in all {
-                told = Some(thread.join().expect("it does not panic")?);
-            }
-            told.context("there are seats")
+            let all = all
+                .into_iter()
+                .map(|thread| thread.join().expect("it does not panic"));
+            let mut all = all.collect::<Result<Vec<String>>>()?;
+            all.dedup();
+            ensure!(all.len() == 1, "two threads came to {all:?}");
+            all.pop().context("there are seats")
         })?,
     };
-    ensure!(
-        told == victim,
-        "rank {told} is said to be lost, not {victim}"
-    );
-    println!("lost {told}");
+    println!("{told}");
     Ok(())
+}
+
+/// Goes on until all victims are lost, and then for some more: what this member came to.
+fn get_over(mut group: Group, seed: u64, victims: &[Rank]) -> Result<String> {
+    let all = group.size();
+    let each = all / 4;
+    let mut told = String::new();
+    while group.size() > all - each * victims.len() as u32 {
+        let lost = until_lost(&mut group, seed)?;
+        ensure!(
+            victims.contains(&lost),
+            "rank {lost} is said to be lost, not one of {victims:?}"
+        );
+        let settled = group.settle()?;
+        ensure!(
+            settled.done <= group.done(),
+            "all have done {}, this one {}",
+            settled.done,
+            group.done()
+        );
+        group = group.shrink()?;
+        told += &format!("all did {}, on with {}; ", settled.done, group.size());
+    }
+    for time in 0..AFTERWARDS {
+        perform(&mut group, seed.wrapping_mul(time + 1) >> 3)?;
+    }
+    told += "and on";
+    Ok(told)
 }
 
 /// Does one thing after another until somebody is lost: who.
