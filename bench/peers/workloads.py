@@ -4,10 +4,10 @@ To add one: a function that returns its items, and a Workload. A row of its tabl
 """
 
 import json
-from dataclasses import dataclass
 
 from install import BIN, ROOT
 from peers import MPIS, Command, Item
+from workload import Workload
 
 SIZE, ITERATIONS, CHECK_EVERY, OMEGA = 2000, 300, 50, 1.9968
 BOUND_THREADS = {"OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
@@ -18,22 +18,6 @@ ALONE = "Mizzen, 1 process × 1 thread"
 SHARED = {ALONE: (1, 1), "Mizzen, 2 processes × 1 thread": (2, 1), "Mizzen, 1 process × 2 threads": (1, 2)}
 
 
-@dataclass
-class Workload:
-    title: str
-    text: str
-    # Test: the head of its column.
-    tests: dict
-    metric: str
-    unit: str
-    scale: float
-    # × in the table is the ratio to this peer in the same round.
-    reference: str
-    # The plot's name, and the label of its axis.
-    plot: str
-    label: str
-
-
 WORKLOADS = [
     Workload(
         "Laplace's equation",
@@ -42,8 +26,8 @@ WORKLOADS = [
         "(`bench/peers/c/laplace.c`), whose threads share memory where ours send each other messages. All are compiled for "
         "any x86-64, each thread is bound to a core, and all compute the same plate, bit for bit: that is checked in every run. The "
         "time of one iteration; × is its ratio to Mizzen's of the same round, so above 1 is slower than ours.",
-        {"laplace 2×1": "2 processes × 1 thread", "laplace 1×2": "1 process × 2 threads"},
-        "iteration 0", "ms", 1, "Mizzen", "laplace", "one iteration, ms",
+        {"2 processes × 1 thread": ("laplace 2×1", "iteration 0"), "1 process × 2 threads": ("laplace 1×2", "iteration 0")},
+        "ms", 1, "Mizzen", "laplace", "one iteration, ms",
     ),
     Workload(
         "The Mandelbrot set",
@@ -52,8 +36,8 @@ WORKLOADS = [
         "sharing, that would always be the time of one process with one thread; × is the ratio to it in the same round. Two jobs "
         "of one process at once share nothing: theirs is what the machine itself loses when both cores are busy. All "
         "compute the same picture; that is checked in every run.",
-        {"mandelbrot": "seconds × cores"},
-        "core seconds", "s", 1, ALONE, "mandelbrot", "seconds × cores",
+        {"seconds × cores": ("mandelbrot", "core seconds")},
+        "s", 1, ALONE, "mandelbrot", "seconds × cores",
     ),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Draws each round of the applications as a point, and the medians as bars: plot_applications.py FOLDER
+"""Draws each round of a section as a point, and the medians as bars or strokes: plot_section.py FOLDER COMMAND
 
 Runs in the environment that install.py makes for matplotlib.
 """
@@ -13,34 +13,46 @@ import matplotlib.pyplot as plt
 
 from figures import Figures
 from plot import COLOURS
-from section import DATA, peers_of
-from workloads import WORKLOADS
+from section import SECTIONS, peers_of
 
 
 def main():
-    folder = Path(sys.argv[1])
+    folder, command = Path(sys.argv[1]), sys.argv[2]
+    section = next(section for section in SECTIONS if section.command == command)
     # The same data gives the same file.
     plt.rcParams |= {"svg.hashsalt": "performance", "font.size": 9, "svg.fonttype": "none", "font.family": "sans-serif"}
-    figures = Figures(DATA)
-    for workload in WORKLOADS:
-        if peers_of(figures, workload):
+    figures = Figures(section.data)
+    for workload in section.workloads:
+        if workload.plot and peers_of(figures, workload):
             draw(figures, workload, folder / f"performance-{workload.plot}.svg")
 
 
 def draw(figures, workload, file):
-    """A panel for each test, a bar for each peer."""
+    """A panel for each column, a bar for each peer."""
     peers = peers_of(figures, workload)
     chart, panels = plt.subplots(
-        1, len(workload.tests), figsize=(9, 0.6 + 0.45 * len(peers)), sharey=True, sharex=True, layout="constrained", squeeze=False
+        1,
+        len(workload.columns),
+        figsize=(9, 0.6 + (0.3 if workload.logarithmic else 0.45) * len(peers)),
+        sharey=True,
+        sharex=not workload.logarithmic,
+        layout="constrained",
+        squeeze=False,
     )
-    for axes, (test, title) in zip(panels[0], workload.tests.items()):
+    for axes, (title, (test, metric)) in zip(panels[0], workload.columns.items()):
         for place, peer in enumerate(peers):
-            values = [value * workload.scale for value in figures.values(peer, test, workload.metric).values()]
+            values = [value * workload.scale for value in figures.values(peer, test, metric).values()]
             if not values:
                 continue
             colour = next((COLOURS[name] for name in COLOURS if peer.startswith(name)), COLOURS["floor"])
-            axes.barh(place, figures.figure(peer, test, workload.metric).median * workload.scale, 0.6, color=colour, alpha=0.55)
+            median = figures.figure(peer, test, metric).median * workload.scale
+            if workload.logarithmic:
+                axes.plot(median, place, "|", color=colour, markersize=14, markeredgewidth=2)
+            else:
+                axes.barh(place, median, 0.6, color=colour, alpha=0.55)
             axes.plot(values, [place] * len(values), ".", color=colour, markersize=5)
+        if workload.logarithmic:
+            axes.set_xscale("log")
         axes.set_title(title, fontsize=10)
         axes.set_xlabel(workload.label)
         axes.set_yticks(range(len(peers)), peers)
