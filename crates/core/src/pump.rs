@@ -171,7 +171,7 @@ impl MemoryLink {
         }
     }
 
-    /// Takes the next message of the shared lane into `target`, if it is a short one of just that length for `mine`, and
+    /// Takes the next message of the shared lane into `target`, if it is one of just that length for `mine`, and
     /// none of its messages waits elsewhere.
     pub(crate) fn take_exact(
         self: &Arc<Self>,

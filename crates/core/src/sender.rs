@@ -131,7 +131,7 @@ impl Sender {
     pub fn send<T: PlainBytes + ?Sized>(&mut self, value: &T) -> Result<()> {
         let (bytes, mark) = (value.as_bytes(), Mark::of::<T>());
         if let Path::Memory(lane) = &mut self.path {
-            if lane.try_short(bytes, mark) {
+            if lane.try_at_once(bytes, mark) {
                 return Ok(lane.link.call_quietly(&lane.out.watch)?);
             }
         }
@@ -368,12 +368,18 @@ impl Sender {
 }
 
 impl Lane {
-    /// Sends a short message, if there is room.
+    /// Sends a message that fits the lane, if there is room.
     #[inline]
-    fn try_short(&mut self, bytes: &[u8], mark: Mark) -> bool {
-        let well = !self.link.fate.is_ended() && !self.out.is_closed();
-        let producer = &mut self.out.open.producer;
-        well && producer.try_short(mark.single().0, bytes).is_ok()
+    fn try_at_once(&mut self, bytes: &[u8], mark: Mark) -> bool {
+        if self.link.fate.is_ended() || self.out.is_closed() {
+            return false;
+        }
+        let (producer, tag) = (&mut self.out.open.producer, mark.single().0);
+        let sent = match bytes.len() {
+            ..=SHORT_MAX => producer.try_short(tag, bytes),
+            _ => producer.try_eager(tag, 0, [bytes]),
+        };
+        sent.is_ok()
     }
 
     /// Hands over a buffer with a short header, in one slot. Returns the buffer if that cannot be.

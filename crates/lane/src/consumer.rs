@@ -2,10 +2,9 @@
 #![allow(unsafe_code)]
 
 use crate::layout::{Control, Extent, Kind, SHORT_MAX, SHORT_WORDS};
-use crate::region::Region;
-use crate::ring::{LaneError, Ring};
+use crate::ring::{LaneError, Ring, whole_lines};
 use crate::steps::step;
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU64, Ordering, fence};
 
 /// The receiving end of a lane, owned by one thread at a time.
 #[derive(Debug)]
@@ -13,6 +12,8 @@ pub struct Consumer {
     ring: Ring,
     /// Slots read so far.
     next: u64,
+    /// Bytes of the byte ring read since the sender was told.
+    untold: u32,
     holds: Arc<Holds>,
 }
 
@@ -58,29 +59,26 @@ pub struct Eager {
     pub tag: u16,
     /// The sender's address word.
     pub to: u64,
-    bytes: Region,
-    offset: usize,
-    len: usize,
+    extent: Extent,
     position: u64,
     holds: Arc<Holds>,
 }
 
-/// Which slots are still in use, so that the receiver's position can be told to the sender.
+/// Which slots are still in use, so that the receiver's position can be told to the sender. No lock: the consumer marks the slot
+/// of a message that it hands out, and whoever drops the message wipes the mark off.
 ///
 /// | field | writer | reader | ordering |
 /// | --- | --- | --- | --- |
-/// | `next` | consumer | droppers of eager messages | release / acquire |
-/// | `outstanding` | consumer adds, droppers subtract | consumer | release / acquire: reads of the bytes are over |
-/// | `held` | both | both | its lock |
+/// | `next` | consumer | droppers of eager messages | release / acquire: the marks of the slots before it are there |
+/// | `marks` | consumer sets, droppers wipe off | both | release / acquire: reads of the bytes are over. Fences before the looks: of two who wipe off at once, one sees that both did |
 /// | `released` (receiver's region) | both, by max | sender | release / acquire |
 struct Holds {
     ring: Ring,
     /// Calls a sender that waits for room, by the number of its bell.
     call: Box<dyn Fn(u32) + Send + Sync>,
     next: AtomicU64,
-    outstanding: AtomicUsize,
-    /// Positions of eager messages that are not dropped yet.
-    held: Mutex<Vec<u64>>,
+    /// One bit for each slot: set if an eager message begins there that is not dropped yet.
+    marks: Box<[AtomicU64]>,
 }
 
 impl Ring {
@@ -108,16 +106,17 @@ impl Ring {
 impl Consumer {
     pub(crate) fn new(ring: Ring, call: Box<dyn Fn(u32) + Send + Sync>) -> Self {
         ring.receiver.assert_writable();
+        let words = ring.shape.slots().div_ceil(u64::BITS);
         let holds = Arc::new(Holds {
             ring: ring.another(),
             call,
             next: AtomicU64::new(0),
-            outstanding: AtomicUsize::new(0),
-            held: Mutex::new(Vec::new()),
+            marks: (0..words).map(|_| AtomicU64::new(0)).collect(),
         });
         Self {
             ring,
             next: 0,
+            untold: 0,
             holds,
         }
     }
@@ -165,8 +164,8 @@ impl Consumer {
         Ok(Some(arrival))
     }
 
-    /// Takes the next message into `target`, if it is a short one with this tag and of exactly this length. If `address` is given,
-    /// which is the first word on a shared lane, the message must begin with it.
+    /// Takes the next message into `target`, if it has this tag and exactly this length. If `address` is given, which is the first
+    /// word on a shared lane, the message must begin with it.
     #[inline(always)]
     pub fn poll_exact(&mut self, tag: u16, address: Option<u64>, target: &mut [u8]) -> Exact {
         let position = self.next as u32;
@@ -179,7 +178,7 @@ impl Consumer {
         let lead = if address.is_some() { 1 } else { 0 };
         let len = lead * size_of::<u64>() + target.len();
         if len > SHORT_MAX {
-            return Exact::Other;
+            return self.take_exact_eager(word, tag, address, target);
         }
         let expected = Control {
             kind: Kind::Short,
@@ -196,6 +195,42 @@ impl Consumer {
         self.ring.sender.copy_from_line(line, lead, target);
         step("lane.consume.copied");
         self.advance();
+        step("lane.consume.advanced");
+        Exact::Taken
+    }
+
+    /// The same for an announced message that is longer than a slot: it is copied out and gone.
+    fn take_exact_eager(
+        &mut self,
+        word: u64,
+        tag: u16,
+        address: Option<u64>,
+        target: &mut [u8],
+    ) -> Exact {
+        let position = self.next as u32;
+        let line = self.ring.sender.line(self.ring.shape.slot_line(position));
+        let load = |index: usize| line[index].load(Ordering::Relaxed);
+        let expected = Control {
+            kind: Kind::Eager,
+            len: 0,
+            tag,
+        };
+        let extent = Extent::decode(load(1), self.ring.shape);
+        let Some(extent) = extent.filter(|extent| extent.len as usize == target.len()) else {
+            return Exact::Other;
+        };
+        if word != expected.encode(position) || address.is_some_and(|address| load(0) != address) {
+            return Exact::Other;
+        }
+        step("lane.consume.seen");
+        // SAFETY: the bytes were announced, and the one sending end writes them again only when the slot is released, below.
+        unsafe { self.ring.read_bytes(extent, 0, target) };
+        step("lane.consume.copied");
+        self.advance();
+        self.untold += whole_lines(extent.len);
+        if self.untold >= self.ring.shape.bytes() / 4 {
+            self.tell();
+        }
         step("lane.consume.advanced");
         Exact::Taken
     }
@@ -243,14 +278,11 @@ impl Consumer {
     }
 
     fn hold(&self, tag: u16, to: u64, extent: Extent) -> Eager {
-        self.holds.outstanding.fetch_add(1, Ordering::Relaxed);
-        self.holds.lock().push(self.next);
+        self.holds.mark(self.next);
         Eager {
             tag,
             to,
-            bytes: self.ring.sender.clone(),
-            offset: self.ring.shape.bytes_offset() + extent.offset as usize,
-            len: extent.len as usize,
+            extent,
             position: self.next,
             holds: Arc::clone(&self.holds),
         }
@@ -259,7 +291,7 @@ impl Consumer {
     #[inline]
     fn advance(&mut self) {
         self.next += 1;
-        // Release pairs with the acquire in `Holds::release`: the position was entered in `held` before.
+        // Release pairs with the acquire in `Holds::settle`: the mark was set before.
         self.holds.next.store(self.next, Ordering::Release);
         // Telling the sender costs it a cache miss, so it is told a quarter of the lane at a time.
         let quarter = u64::from(self.ring.shape.slots() / 4).max(1);
@@ -269,11 +301,9 @@ impl Consumer {
     }
 
     #[cold]
-    fn tell(&self) {
-        // Acquire pairs with the release in `Holds::release`: nobody reads the slots before `next` any more.
-        if self.holds.outstanding.load(Ordering::Acquire) == 0 {
-            self.holds.publish(self.next);
-        }
+    fn tell(&mut self) {
+        self.untold = 0;
+        self.holds.settle();
     }
 }
 
@@ -323,13 +353,13 @@ impl Eager {
     /// Length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len
+        self.extent.len as usize
     }
 
     /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Copies from `offset` of the message into `target`.
@@ -338,34 +368,77 @@ impl Eager {
     ///
     /// If that reaches beyond the message.
     pub fn copy_out(&self, offset: usize, target: &mut [u8]) {
+        let len = self.len();
         assert!(
-            offset <= self.len && target.len() <= self.len - offset,
+            offset <= len && target.len() <= len - offset,
             "the copy lies inside the message"
         );
         // SAFETY: the bytes were announced, and the one sending end writes them again only when the slot is released,
         // which happens when this message is dropped.
-        unsafe { self.bytes.copy_out(self.offset + offset, target) };
+        unsafe { self.holds.ring.read_bytes(self.extent, offset, target) };
     }
 }
 
 impl Drop for Eager {
     fn drop(&mut self) {
-        self.holds.release(self.position);
+        self.holds.wipe_off(self.position);
+        self.holds.settle();
     }
 }
 
 impl Holds {
-    fn release(&self, position: u64) {
-        let mut held = self.lock();
-        held.retain(|other| *other != position);
-        let done = match held.iter().min() {
-            Some(oldest) => *oldest,
-            None => self.next.load(Ordering::Acquire),
-        };
-        // Release pairs with the acquire in `Consumer::advance`: our reads of the bytes are over.
-        self.outstanding.fetch_sub(1, Ordering::Release);
-        drop(held);
-        self.publish(done);
+    /// The word of `marks` in which a slot has its bit, and that bit.
+    #[inline]
+    fn bit(&self, position: u64) -> (&AtomicU64, u64) {
+        let slot = position & u64::from(self.ring.shape.slots() - 1);
+        let bit = slot % u64::from(u64::BITS);
+        (
+            &self.marks[(slot / u64::from(u64::BITS)) as usize],
+            1 << bit,
+        )
+    }
+
+    fn mark(&self, position: u64) {
+        let (word, bit) = self.bit(position);
+        word.fetch_or(bit, Ordering::Relaxed);
+    }
+
+    fn wipe_off(&self, position: u64) {
+        let (word, bit) = self.bit(position);
+        // Release pairs with the acquire in `oldest`: our reads of the bytes are over.
+        word.fetch_and(!bit, Ordering::Release);
+    }
+
+    /// Tells the sender about the slots that nobody reads any more.
+    fn settle(&self) {
+        // Of two who wipe off marks, or one who does and the consumer, at least one comes after both here, and sees that.
+        fence(Ordering::SeqCst);
+        // Acquire pairs with the release in `Consumer::advance`.
+        let next = self.next.load(Ordering::Acquire);
+        let told = self.ring.receiver.word_unchecked(0).load(Ordering::Acquire);
+        let free = self.oldest(told, next);
+        if free > told {
+            self.publish(free);
+        }
+    }
+
+    /// The first of these positions that is marked, or the end. A mark may belong to a message one lap later, if another has told
+    /// the sender of more meanwhile: then whoever wipes that off tells the rest.
+    fn oldest(&self, from: u64, until: u64) -> u64 {
+        let mut at = from;
+        while at < until {
+            let (word, bit) = self.bit(at);
+            // Acquire pairs with the release in `wipe_off`.
+            let marks = word.load(Ordering::Acquire) & !(bit - 1);
+            if marks != 0 {
+                let marked = at + u64::from(marks.trailing_zeros() - bit.trailing_zeros());
+                return marked.min(until);
+            }
+            // The next word, or the first one again.
+            let slots = u64::from(self.ring.shape.slots().min(u64::BITS));
+            at += slots - at % slots;
+        }
+        until
     }
 
     /// Tells the sender that the slots before `position` are free. The largest position told counts: the
@@ -378,14 +451,6 @@ impl Holds {
             .fetch_max(position, Ordering::AcqRel);
         if let Some(bell) = self.ring.waiting_sender() {
             (self.call)(bell);
-        }
-    }
-
-    fn lock(&self) -> impl core::ops::DerefMut<Target = Vec<u64>> + '_ {
-        // A panic cannot happen while the lock is held, so poisoning carries no news.
-        match self.held.lock() {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
         }
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! - A **short** message travels inside one slot, together with the control word that announces it:
 //!   one cache line moves per message. This is protocol 1 of DECK-SCI.
-//! - An **eager** message is copied once into the byte ring, and a slot describes it.
+//! - An **eager** message is copied once into the byte ring, and a slot describes it. It is copied out and gone, or read in place
+//!   until it is dropped.
 //! - A **lent** message is a short message that carries the address of a buffer of the sender; the receiver
 //!   gives the buffer back through a [`Returns`] table.
 //!
@@ -17,9 +18,7 @@
 //! [`StreamOut`], in chunks that the sender fills while the receiver's [`StreamIn`] empties them.
 //!
 //! All three share one order. [`Producer`] is for one thread and uses no atomic read-modify-write;
-//! [`SharedProducer`] lets many threads of a process send over one lane. Sending takes no lock, nor does
-//! receiving a short message; a received eager message is noted under one, because eager messages may be dropped in
-//! any order.
+//! [`SharedProducer`] lets many threads of a process send over one lane. Neither sending nor receiving takes a lock.
 //! On a [`Slate`] the members of a group show each other what fits a line.
 //! [`Watch`] and [`Bell`] put a receiver to sleep and wake it again without losing a wake-up.
 //!

@@ -129,7 +129,7 @@ impl Producer {
         let (extent, byte_head) = match self.place(len as u32) {
             Some(placed) => placed,
             None => {
-                self.released = self.ring.released(self.head)?;
+                self.look_again()?;
                 self.place(len as u32).ok_or(Refused::Full)?
             }
         };
@@ -182,15 +182,21 @@ impl Producer {
 
     #[cold]
     fn look_for_room(&mut self) -> Result<(), Refused> {
-        if let Some(act) = self.once_used.0.take() {
-            act();
-        }
-        self.released = self.ring.released(self.head)?;
+        self.look_again()?;
         if self.head.wrapping_sub(self.released) < self.ring.shape.slots() {
             Ok(())
         } else {
             Err(Refused::Full)
         }
+    }
+
+    /// Looks how far the receiver is.
+    fn look_again(&mut self) -> Result<(), Refused> {
+        if let Some(act) = self.once_used.0.take() {
+            act();
+        }
+        self.released = self.ring.released(self.head)?;
+        Ok(())
     }
 
     fn place(&self, len: u32) -> Option<(crate::layout::Extent, u32)> {

@@ -1,7 +1,7 @@
 //! The two regions of a lane with their shape, and what both kinds of sender do with them.
 #![allow(unsafe_code)]
 
-use crate::layout::{Control, Extent, Kind, SHORT_WORDS, Shape};
+use crate::layout::{Control, Extent, Kind, LINE, SHORT_WORDS, Shape};
 use crate::region::Region;
 use crate::steps::step;
 use crate::sync::{Ordering, fence};
@@ -259,6 +259,18 @@ impl Ring {
         });
         step("lane.bytes.after");
     }
+
+    /// Copies from byte `at` of `extent`. The caller has checked that it reaches so far.
+    ///
+    /// # Safety
+    ///
+    /// No other thread of this process writes these bytes meanwhile.
+    #[inline]
+    pub(crate) unsafe fn read_bytes(&self, extent: Extent, at: usize, target: &mut [u8]) {
+        let offset = self.shape.bytes_offset() + extent.offset as usize;
+        // SAFETY: as the caller promised.
+        unsafe { self.sender.copy_out(offset + at, target) };
+    }
 }
 
 /// The word by which the sender of a lane says that it waits for room.
@@ -293,12 +305,19 @@ impl Room {
 pub(crate) fn place(shape: Shape, head: u32, tail: u32, len: u32) -> Option<(Extent, u32)> {
     let start = head & (shape.bytes() - 1);
     let rest = shape.bytes() - start;
-    let skip = if len > rest { rest } else { 0 };
+    let taken = whole_lines(len);
+    let skip = if taken > rest { rest } else { 0 };
     // A thread that shares the lane may hold an old head with a new tail; its claim fails in any case.
     let used = head.wrapping_sub(tail);
-    if used.saturating_add(skip + len) > shape.bytes() {
+    if used.saturating_add(skip + taken) > shape.bytes() {
         return None;
     }
     let offset = if skip == 0 { start } else { 0 };
-    Some((Extent { offset, len }, head.wrapping_add(skip + len)))
+    Some((Extent { offset, len }, head.wrapping_add(skip + taken)))
+}
+
+/// How many bytes of the byte ring a message of `len` bytes takes: it begins at a cache line, so that it touches as few as it can.
+#[inline]
+pub(crate) fn whole_lines(len: u32) -> u32 {
+    len.next_multiple_of(LINE as u32)
 }

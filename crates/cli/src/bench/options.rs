@@ -68,6 +68,10 @@ pub(crate) struct Bench {
     #[arg(long)]
     pub(crate) asleep: bool,
 
+    /// Pack and unpack each message as one of pieces is, instead of sending and receiving plain values.
+    #[arg(long)]
+    pub(crate) packed: bool,
+
     /// Send from one buffer and receive into another, so that what is sent is never rewritten.
     #[arg(long)]
     pub(crate) separate: bool,
@@ -168,6 +172,12 @@ impl Bench {
             ("--post", self.post, carries, "latency, rate and bandwidth"),
             ("--asleep", self.asleep, test == Latency, "latency"),
             (
+                "--packed",
+                self.packed,
+                carries,
+                "latency, rate and bandwidth",
+            ),
+            (
                 "--separate",
                 self.separate,
                 carries,
@@ -202,6 +212,10 @@ impl Bench {
         ensure!(
             !(self.asleep && self.separate),
             "--asleep writes the time into what it sends, which --separate forbids; give one of them"
+        );
+        ensure!(
+            !(self.packed && (self.lent || self.asleep)),
+            "--packed is about bytes that are copied to who looks for them; leave out --lent and --asleep"
         );
         ensure!(
             !(self.lent && self.separate),
@@ -299,6 +313,7 @@ impl Bench {
             variant: Variant {
                 post: self.post,
                 lent: self.lent,
+                packed: self.packed,
                 separate: self.separate,
                 asleep: self.asleep,
                 idle_lanes: self.idle_lanes,
@@ -519,6 +534,8 @@ mod tests {
             ("latency --sizes 0", "only a call may be empty"),
             ("rpc --in-flight 8 --sizes 1K", "goes with empty calls"),
             ("latency --asleep --separate", "give one of them"),
+            ("latency --packed --lent", "leave out --lent"),
+            ("rpc --packed", "--packed goes with latency, rate and"),
             ("latency --asleep --sizes 4", "must be 8 or more"),
             ("startup --path thread", "give --path process"),
             ("rate --sizes 1M", "measure bandwidth"),

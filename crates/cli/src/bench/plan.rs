@@ -117,6 +117,7 @@ pub(crate) struct Place {
 pub(crate) struct Variant {
     pub(crate) post: bool,
     pub(crate) lent: bool,
+    pub(crate) packed: bool,
     pub(crate) separate: bool,
     pub(crate) asleep: bool,
     pub(crate) idle_lanes: u32,
@@ -210,6 +211,7 @@ impl fmt::Display for Variant {
         let named = [
             (self.post, "post"),
             (self.lent, "lent"),
+            (self.packed, "packed"),
             (self.separate, "separate"),
             (self.asleep, "asleep"),
         ];

@@ -205,7 +205,7 @@ impl Places {
         }
     }
 
-    /// Takes the next message at the hot place into `target`, if it is a short one of just that length: most messages of a
+    /// Takes the next message at the hot place into `target`, if it is one of just that length: most messages of a
     /// program that cares for time are. If there is none, looks up to `looks` times more, a moment apart.
     ///
     /// Always inlined: what is between the arrival of a message and the program's answer to it decides about the time of a

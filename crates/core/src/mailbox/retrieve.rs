@@ -112,6 +112,36 @@ impl Mailbox {
         }
     }
 
+    /// Waits for a message that is plain values, as many as `target` has, and puts them there: the fastest way for more than a few.
+    ///
+    /// ```
+    /// mizzen::local(1, |deck| {
+    ///     let inbox = deck.mailbox()?;
+    ///     inbox.address().send(&[1.5f64; 100][..])?;
+    ///     let mut row = [0.0f64; 100];
+    ///     inbox.receive_into(&mut row[..])?;
+    ///     assert_eq!(row, [1.5; 100]);
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive). After an error, some of `target` may have been written.
+    #[track_caller]
+    pub fn receive_into<T: Plain + ?Sized>(&self, target: &mut T) -> Result<(), Error> {
+        let flags = Mark::of::<T>().single();
+        if self.take_hot(flags, target.as_mut_bytes()) {
+            return Ok(());
+        }
+        if let Some(taken) = self.take_as(flags, target.as_mut_bytes())? {
+            let mut incoming = self.open(taken)?;
+            incoming.unpack_cheaper(target)?;
+            incoming.finish()?;
+        }
+        Ok(())
+    }
+
     /// Waits for a message that is any number of plain values.
     ///
     /// # Errors

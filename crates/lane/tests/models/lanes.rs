@@ -4,7 +4,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::Ordering;
 use loom::thread;
 use mizzen_lane::{
-    Arrival, Bell, Call, Refused, Region, Returns, Ring, Shape, Watch, call_after_publish,
+    Arrival, Bell, Call, Exact, Refused, Region, Returns, Ring, Shape, Watch, call_after_publish,
     call_quietly,
 };
 
@@ -72,6 +72,91 @@ fn eager_bytes_are_not_overwritten_while_they_are_read() {
             eager.copy_out(0, &mut bytes[..1]);
             eager.copy_out(15, &mut bytes[1..]);
             assert_eq!(bytes, [number; 2]);
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// Takes a message of just that length straight out of the lane.
+fn take_exact<const N: usize>(
+    consumer: &mut mizzen_lane::Consumer,
+    address: Option<u64>,
+) -> [u8; N] {
+    let mut target = [0; N];
+    loop {
+        match consumer.poll_exact(0, address, &mut target) {
+            Exact::Taken => return target,
+            Exact::Nothing => thread::yield_now(),
+            Exact::Other => panic!("only such messages were sent"),
+        }
+    }
+}
+
+/// Of bytes that go round, five times 60 through a ring of 256: the last one reuses those of the first.
+const LONG: usize = 60;
+
+#[test]
+fn bytes_of_messages_in_hand_and_of_those_gone_are_not_overwritten() {
+    model(|| {
+        let ring = Ring::heap(Shape::new(4, 256));
+        let (mut producer, mut consumer) = ring.ends();
+        let sender = thread::spawn(move || {
+            for number in 0..5u8 {
+                retry(|| producer.try_eager(0, 0, [[number; LONG]]));
+            }
+        });
+        let mut last = None;
+        for number in 0..5u8 {
+            if number % 2 == 1 {
+                assert_eq!(take_exact::<LONG>(&mut consumer, None), [number; LONG]);
+                continue;
+            }
+            let Arrival::Eager(eager) = take(&mut consumer) else {
+                panic!("an eager message was sent")
+            };
+            let mut byte = [0; 1];
+            eager.copy_out(LONG - 1, &mut byte);
+            assert_eq!(byte, [number]);
+            // It stays in hand until the next one is: whoever always has one in hand does not stop the sender.
+            last = Some(eager);
+        }
+        drop(last);
+        sender.join().unwrap();
+    });
+}
+
+/// Two messages in hand, dropped by two threads at once: whoever is last gives both back.
+#[test]
+fn two_who_drop_messages_at_once_leave_nothing_behind() {
+    model(|| {
+        let ring = Ring::heap(Shape::new(2, 256));
+        let (mut producer, mut consumer) = ring.ends();
+        for _ in 0..2 {
+            producer.try_eager(0, 0, [[1; LONG]]).unwrap();
+        }
+        let droppers = [take(&mut consumer), take(&mut consumer)]
+            .map(|message| thread::spawn(move || drop(message)));
+        for dropper in droppers {
+            dropper.join().unwrap();
+        }
+        for _ in 0..2 {
+            producer.try_eager(0, 0, [[2; LONG]]).unwrap();
+        }
+    });
+}
+
+#[test]
+fn bytes_that_are_copied_out_and_gone_are_not_overwritten_before() {
+    model(|| {
+        let ring = Ring::heap(Shape::new(4, 256));
+        let (mut producer, mut consumer) = ring.ends();
+        let sender = thread::spawn(move || {
+            for number in 0..5u8 {
+                retry(|| producer.try_eager(0, 0, [[number; LONG]]));
+            }
+        });
+        for number in 0..5u8 {
+            assert_eq!(take_exact::<LONG>(&mut consumer, None), [number; LONG]);
         }
         sender.join().unwrap();
     });

@@ -19,6 +19,7 @@ use crate::bench::floor::{tls, wire};
 use crate::bench::ours::bytes::Bytes;
 use crate::bench::ours::lent::Lent;
 use crate::bench::ours::outlet::Outlet;
+use crate::bench::ours::packed::Packed;
 use crate::bench::ours::value::Value;
 use crate::bench::plan::{Path, Test};
 use crate::bench::side::Side;
@@ -129,6 +130,10 @@ fn ours<O: Outlet + 'static>(
     let variant = side.plan.variant;
     if variant.lent {
         return Box::new(Lent::new(side.deck.clone(), outlet, inbox, size));
+    }
+    if variant.packed {
+        let buffers = Buffers::new(size, variant.separate);
+        return Box::new(Packed::new(outlet, inbox, buffers));
     }
     match size {
         8 => Box::new(Value::<O, 1>::new(outlet, inbox, variant.separate)),

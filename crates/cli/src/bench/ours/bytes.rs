@@ -1,6 +1,6 @@
-//! Messages of any length: packed from the user's memory, unpacked into it.
+//! Messages of any length: sent from the user's memory, received into it.
 
-use mizzen::{Mailbox, Message};
+use mizzen::Mailbox;
 
 use super::outlet::Outlet;
 use crate::bench::buffers::Buffers;
@@ -25,16 +25,12 @@ impl<O> Bytes<O> {
 impl<O: Outlet> Carrier for Bytes<O> {
     #[inline]
     fn send(&mut self) -> anyhow::Result<()> {
-        let mut message = Message::new();
-        message.pack_cheaper(self.buffers.outgoing());
-        Ok(self.outlet.post(&mut message)?)
+        Ok(self.outlet.send(self.buffers.outgoing())?)
     }
 
     #[inline]
     fn receive(&mut self) -> anyhow::Result<()> {
-        let mut incoming = self.inbox.retrieve()?;
-        incoming.unpack_cheaper(self.buffers.incoming())?;
-        Ok(incoming.finish()?)
+        Ok(self.inbox.receive_into(self.buffers.incoming())?)
     }
 
     fn mark(&mut self, mark: u64) {

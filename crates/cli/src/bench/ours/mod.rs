@@ -4,4 +4,5 @@ pub(crate) mod bytes;
 pub(crate) mod calls;
 pub(crate) mod lent;
 pub(crate) mod outlet;
+pub(crate) mod packed;
 pub(crate) mod value;
