@@ -13,7 +13,7 @@ use mizzen_lane::{Consumer, Peek, Watch};
 
 use crate::counters::{Counter, Rows};
 use crate::error::Gone;
-use crate::link::{Account as LaneAccount, MemoryLink};
+use crate::link::{Account as LaneAccount, Ending, MemoryLink};
 use crate::lock::lock;
 use crate::rank::{MailboxId, ProcessId, Rank};
 
@@ -137,6 +137,8 @@ pub(crate) struct LaneIn {
     pub(crate) done: Arc<AtomicBool>,
     /// Whether all that earlier lives of its sender sent was taken, and their end told.
     pub(crate) is_due: bool,
+    /// Of a lane that all who post from this OS process share: what its end is told by.
+    ending: Option<Arc<Ending>>,
     on_drop: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -269,11 +271,17 @@ impl Core {
         }
     }
 
-    /// Opens a lane into the mailbox. The caller wakes the owner.
-    pub(crate) fn add_lane(&self, lane: LaneIn) {
+    /// Opens a lane into the mailbox. The caller wakes the owner. `false`: it is closed.
+    pub(crate) fn add_lane(&self, lane: LaneIn) -> bool {
+        let mut new_lanes = lock(&self.new_lanes);
+        // Whoever closes it takes the new lanes after that.
+        if self.closed.load(Ordering::Relaxed) {
+            return false;
+        }
         lock(&self.peeks).push(lane.peek());
-        lock(&self.new_lanes).push(lane);
+        new_lanes.push(lane);
         self.look();
+        true
     }
 
     /// The owner shall look at its lanes, although nothing may have come.
@@ -421,8 +429,40 @@ impl LaneIn {
             consumer,
             link,
             done,
+            ending: None,
             on_drop: Some(Box::new(on_drop)),
         }
+    }
+
+    /// The same of a lane that is the mailbox's own.
+    pub(crate) fn of_mailbox(
+        consumer: Consumer,
+        link: Arc<MemoryLink>,
+        ending: Arc<Ending>,
+    ) -> Self {
+        link.counts
+            .mailbox_lanes_taken
+            .add(&ending, consumer.peek());
+        let over = Arc::clone(&ending);
+        let mut lane = Self::new(consumer, link, Arc::default(), move || over.end());
+        lane.ending = Some(ending);
+        lane
+    }
+
+    /// What is in the lane will be discarded. Whether that takes a fence in all threads first.
+    pub(crate) fn begin_ending(&self) -> bool {
+        self.ending.as_deref().map(Ending::begin).is_some()
+    }
+
+    /// After that fence: whether something must still come, other than what is discarded by who posts it.
+    pub(crate) fn is_to_come(&self, bound: Option<u32>) -> bool {
+        let taken = self.consumer.peek().taken() as u32;
+        bound.is_some_and(|bound| (bound.wrapping_sub(taken) as i32) > 0)
+    }
+
+    /// The bound of what is to come.
+    pub(crate) fn bound(&self) -> Option<u32> {
+        self.ending.as_deref().map(Ending::bound)
     }
 }
 
@@ -454,6 +494,9 @@ impl Drop for LaneIn {
     fn drop(&mut self) {
         if let Some(on_drop) = self.on_drop.take() {
             on_drop();
+        }
+        if let Some(ending) = &self.ending {
+            self.link.counts.mailbox_lanes_taken.end(ending);
         }
     }
 }

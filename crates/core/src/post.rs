@@ -2,7 +2,6 @@
 
 use core::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mizzen_lane::{Refused, SharedProducer, Watch};
@@ -96,13 +95,9 @@ impl MemoryLink {
         at: &'static Location<'static>,
     ) -> Result<(), PostError> {
         self.check(&route.watch)?;
-        let paid = take_credit(route);
-        if paid {
-            if let Ok(published) = self.attempt(route, message) {
-                self.call(&route.watch);
-                self.call_following(published);
-                return Ok(());
-            }
+        let paid = route.take_credit();
+        if paid && self.attempt(route, message).is_ok() {
+            return Ok(());
         }
         self.post_slowly(around, route, message, until, paid, at)
     }
@@ -131,19 +126,15 @@ impl MemoryLink {
         let mut naps = Naps::default();
         let mut noted = Noted::default();
         let unpaid = |paid: bool, error| {
-            route.add_credits(u32::from(paid), WINDOW);
+            route.add_credits(route.price(paid), WINDOW);
             Err(error)
         };
         let rank = self.peer.rank;
         loop {
             around.pump_all();
-            paid = paid || take_credit(route);
+            paid = paid || route.take_credit();
             match paid.then(|| self.attempt(route, message)) {
-                Some(Ok(published)) => {
-                    self.call(&route.watch);
-                    self.call_following(published);
-                    return Ok(());
-                }
+                Some(Ok(())) => return Ok(()),
                 None | Some(Err(Refused::Full)) => (),
                 Some(Err(_)) => {
                     self.cut_off();
@@ -199,7 +190,7 @@ impl MemoryLink {
         if !around.can_move_on_later() {
             return false;
         }
-        let left = self.leave_behind(route, message, paid.into());
+        let left = self.leave_behind(route, message, route.price(paid));
         if left == Some(true) {
             around.bells().ring(REACTOR_BELL);
         }
@@ -447,13 +438,4 @@ impl Encoded for Ticket<'_> {
     fn flags(&self) -> Flags {
         self.flags
     }
-}
-
-fn take_credit(route: &Route) -> bool {
-    let less = |now: u32| now.checked_sub(1);
-    // Acquire pairs with the release in `handle_control`: what the receiver did before is done.
-    route
-        .credits
-        .fetch_update(Ordering::Acquire, Ordering::Relaxed, less)
-        .is_ok()
 }

@@ -218,11 +218,7 @@ impl MemoryLink {
     /// Puts a message into the lane. `Busy`: there is no room.
     fn post_paid(&self, route: &Route, message: &impl Encoded) -> Result<(), PostError> {
         match self.attempt(route, message) {
-            Ok(published) => {
-                self.call(&route.watch);
-                self.call_following(published);
-                Ok(())
-            }
+            Ok(()) => Ok(()),
             Err(Refused::Full) => {
                 let rank = self.peer.rank;
                 Err(PostError::Busy { rank })

@@ -12,10 +12,11 @@ use crate::delivery::LaneIn;
 use crate::error::{Departure, PostError};
 use crate::link::Fate;
 use crate::link::{Channel, Disconnected, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
-use crate::link::{MemoryLink, Owners, Parts};
+use crate::link::{Ending, MailboxLane, MemoryLink, Owners, Parts};
 use crate::links::Links;
 use crate::lock::lock;
 use crate::memory::{Place, Shared, SlabId, Tables};
+use crate::message::Payload;
 use crate::peers::Path;
 use crate::process::Process;
 use crate::progress::Progress;
@@ -60,9 +61,12 @@ impl Channel for Together {
             Arc::new(AtomicBool::new(false)),
         );
         let (closed_by_owner, seen_by_owner) = (Arc::clone(&closed), Arc::clone(&done));
-        core.add_lane(LaneIn::new(consumer, theirs, seen_by_owner, move || {
+        let added = core.add_lane(LaneIn::new(consumer, theirs, seen_by_owner, move || {
             closed_by_owner.store(true, Ordering::Release);
         }));
+        if !added {
+            return Err(PostError::Closed { rank });
+        }
         other.mailboxes.wake(&core);
         let (other, mailbox) = (Arc::downgrade(&other), core.id);
         let end = LaneEnd::new(move || {
@@ -78,6 +82,28 @@ impl Channel for Together {
             closed,
             _end: end,
         })
+    }
+
+    fn has_mailbox_lanes(&self) -> bool {
+        true
+    }
+
+    fn open_mailbox_lane(&self, mailbox: MailboxId) -> Option<MailboxLane> {
+        let (other, theirs) = (self.other()?, self.their_link()?);
+        let core = other.mailboxes.get(mailbox)?;
+        let (producer, consumer) = Ring::heap(SHARED_LANE).shared_ends_calling(|_| ());
+        let ending = Arc::new(Ending::of(producer.clone()));
+        let reader = Arc::downgrade(&theirs);
+        let discard = move |flags, payload: &Payload| {
+            if let Some(link) = reader.upgrade() {
+                link.discard(flags, payload);
+            }
+        };
+        let peek = consumer.peek();
+        let lane = MailboxLane::new(producer, peek, Arc::clone(&ending), discard);
+        let added = core.add_lane(LaneIn::of_mailbox(consumer, theirs, ending));
+        other.mailboxes.wake(&core);
+        added.then_some(lane)
     }
 
     fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Disconnected> {

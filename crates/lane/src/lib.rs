@@ -110,7 +110,7 @@ pub use revocations::Revocations;
 pub use ring::{LaneError, Parts, Refused, Ring, Room};
 pub use roster::{Calls, Parked, Roster};
 pub use shared::{Published, SharedProducer};
-pub use signal::{Bell, Call, Watch, call_after_publish, call_quietly};
+pub use signal::{Bell, Call, Watch, call_after_publish, call_quietly, is_awake_and_last};
 pub use slate::{SLATE_WORDS, Shown, Slate};
 #[cfg(feature = "steps")]
 pub use steps::set_step_hook;

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::consumer::Consumer;
-use crate::layout::{Control, Extent, Kind, SHORT_WORDS};
+use crate::layout::{Control, Extent, Kind, SHORT_MAX, SHORT_WORDS};
 use crate::ring::{Parts, Refused, Ring, place};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
 
@@ -33,7 +33,7 @@ struct Claims {
 /// A slot that was just announced.
 #[derive(Debug)]
 pub struct Published<'a> {
-    ring: &'a Ring,
+    lane: &'a SharedProducer,
     position: u32,
 }
 
@@ -103,6 +103,22 @@ impl SharedProducer {
         }
         let (position, _) = self.claim(None)?;
         self.ring.publish_short(position, tag, Some(to), payload);
+        Ok(self.published(position))
+    }
+
+    /// The same without the address word, and up to [`SHORT_MAX`](crate::SHORT_MAX) bytes: for a lane whose messages are all for one
+    /// mailbox. They look as those of a [`Producer`](crate::Producer).
+    ///
+    /// # Errors
+    ///
+    /// As [`Producer::try_short`](crate::Producer::try_short).
+    #[inline]
+    pub fn try_short_alone(&self, tag: u16, payload: &[u8]) -> Result<Published<'_>, Refused> {
+        if payload.len() > SHORT_MAX {
+            return Err(Refused::TooLong);
+        }
+        let (position, _) = self.claim(None)?;
+        self.ring.publish_short(position, tag, None, payload);
         Ok(self.published(position))
     }
 
@@ -199,10 +215,16 @@ impl SharedProducer {
         self.claims.byte_ends[self.index(released.wrapping_sub(1))].load(Ordering::Relaxed)
     }
 
+    /// The number of the slot that will be claimed next, modulo 2³²: all before it are announced, or about to be.
+    #[must_use]
+    pub fn claimed(&self) -> u32 {
+        (self.claims.heads.load(Ordering::Acquire) >> 32) as u32
+    }
+
     #[inline]
     fn published(&self, position: u32) -> Published<'_> {
         Published {
-            ring: &self.ring,
+            lane: self,
             position,
         }
     }
@@ -214,6 +236,19 @@ impl SharedProducer {
 }
 
 impl Published<'_> {
+    /// The number of its slot, counted from the first one sent, modulo 2³².
+    #[must_use]
+    pub fn position(&self) -> u32 {
+        self.position
+    }
+
+    /// Whether nobody has claimed a slot after this one yet.
+    #[inline]
+    pub(crate) fn is_last(&self) -> bool {
+        let head = self.lane.claims.heads.load(Ordering::Relaxed) >> 32;
+        head as u32 == self.position.wrapping_add(1)
+    }
+
     /// The address word of the next slot, if a thread that claimed later has announced it already.
     ///
     /// Its sender may have woken a receiver that then found our slot still missing and slept again: whoever
@@ -223,7 +258,8 @@ impl Published<'_> {
     #[must_use]
     pub fn following(&mut self) -> Option<u64> {
         let next = self.position.wrapping_add(1);
-        let line = self.ring.sender.line(self.ring.shape.slot_line(next));
+        let ring = &self.lane.ring;
+        let line = ring.sender.line(ring.shape.slot_line(next));
         // Acquire pairs with the release of the thread that announced it.
         if !Control::announces(line[SHORT_WORDS].load(Ordering::Acquire), next) {
             return None;

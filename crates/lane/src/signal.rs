@@ -24,6 +24,7 @@
 //! looks at the other's slot, both keep theirs.
 
 use crate::region::Region;
+use crate::shared::Published;
 use crate::sync::{AtomicU32, Ordering, fence};
 
 /// The word by which a receiver tells its senders whether it sleeps.
@@ -129,7 +130,8 @@ pub fn call_after_publish(watch: &Watch) -> Call {
     watch.call()
 }
 
-/// Sender: as [`call_after_publish`], without a fence if both sides can do without. Not after publishing on a shared lane.
+/// Sender: as [`call_after_publish`], without a fence if both sides can do without. Not after publishing on a shared lane: see
+/// [`is_awake_and_last`].
 #[inline]
 #[must_use]
 pub fn call_quietly(watch: &Watch) -> Call {
@@ -145,6 +147,24 @@ pub fn call_quietly(watch: &Watch) -> Call {
         }
     }
     call_after_publish(watch)
+}
+
+/// Sender, after publishing on a shared lane: whether nobody need be called, found out without a fence. It takes that both sides can do
+/// without, that the receiver is awake, and that nobody has claimed a slot after this one. Otherwise
+/// [`call_after_publish`], and [`Published::following`].
+///
+/// Why nobody behind us is left asleep: the look at the claims is after our announcement, and a receiver makes a fence in all threads
+/// between announcing its sleep and its last look. If that fence comes after our announcement, the receiver sees it. If it comes before,
+/// the sleep was announced before our look at the claims, so whoever claims after that look sees the sleep, and rings.
+#[inline]
+#[must_use]
+pub fn is_awake_and_last(watch: &Watch, published: &Published<'_>) -> bool {
+    if watch.everywhere.is_none() {
+        return false;
+    }
+    light_fence();
+    let word = watch.region.word32_unchecked(watch.index);
+    word.load(Ordering::Relaxed) == QUIET && published.is_last()
 }
 
 /// Keeps the compiler from moving the look at the watch before the announcement; the processor is kept by the receiver's

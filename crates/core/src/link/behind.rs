@@ -10,12 +10,13 @@
 //! all of it moves on is `moving_on.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mizzen_lane::{Call, Watch};
 
 use super::backlog::{Backlog, Queued, Waiting};
 use super::lane_out::LaneOut;
+use super::mailbox_lane::MailboxLane;
 use crate::lock::lock;
 use crate::message::AnyTicket;
 use crate::rank::MailboxId;
@@ -27,6 +28,8 @@ pub(crate) struct Route {
     pub(crate) watch: Watch,
     pub(crate) credits: AtomicU32,
     pub(crate) closed: AtomicBool,
+    /// The mailbox's own lane, if it is in this OS process: opened by the first post. It takes no credits, because it is bounded itself.
+    pub(super) own: Option<OnceLock<Option<MailboxLane>>>,
     /// Messages that found no credits, or no room in the lane.
     pub(super) waiting: Mutex<RouteBacklog>,
 }
@@ -39,8 +42,46 @@ impl Route {
             watch,
             credits: AtomicU32::new(credits),
             closed: AtomicBool::new(false),
+            own: None,
             waiting: Mutex::default(),
         }
+    }
+
+    /// The same to a mailbox that has a lane of its own.
+    pub(super) fn with_own_lane(self) -> Self {
+        Self {
+            own: Some(OnceLock::new()),
+            ..self
+        }
+    }
+
+    /// Takes a credit, if it takes any. `false`: there is none, or others wait already.
+    #[inline]
+    pub(crate) fn take_credit(&self) -> bool {
+        if !self.takes_credits() {
+            return self.credits.load(Ordering::Acquire) > 0;
+        }
+        let less = |now: u32| now.checked_sub(1);
+        // Acquire pairs with the release in `add_credits`: what the receiver did before is done.
+        self.credits
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, less)
+            .is_ok()
+    }
+
+    /// How many messages went over the mailbox's own lane.
+    pub(super) fn sent(&self) -> u64 {
+        let lane = self.own.as_ref().and_then(|own| own.get()?.as_ref());
+        lane.map_or(0, MailboxLane::sent)
+    }
+
+    /// How many credits a message has taken that was `paid` for.
+    pub(crate) fn price(&self, paid: bool) -> u32 {
+        u32::from(paid && self.takes_credits())
+    }
+
+    #[inline]
+    pub(super) fn takes_credits(&self) -> bool {
+        self.own.is_none()
     }
 
     /// Credits come back: for what waits, or for anybody. Those who find some post at once, so what waits is not left alone

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use mizzen_lane::{Producer, Shape};
 
 use super::fate::Fate;
+use super::mailbox_lane::MailboxLane;
 use crate::error::PostError;
 use crate::memory::{Place, Shared, SlabId};
 use crate::rank::{MailboxId, ProcessId};
@@ -25,6 +26,16 @@ pub(crate) struct Disconnected;
 pub(crate) trait Channel: Debug + Send + Sync {
     /// Opens a lane to one of the peer's mailboxes.
     fn open_lane(&self, peer: &Fate, mailbox: MailboxId) -> Result<OpenLane, PostError>;
+
+    /// Whether mailboxes of the peer have lanes of their own, which our threads share: they are in this OS process.
+    fn has_mailbox_lanes(&self) -> bool {
+        false
+    }
+
+    /// Opens the lane of one of the peer's mailboxes. `None`: it is closed.
+    fn open_mailbox_lane(&self, _: MailboxId) -> Option<MailboxLane> {
+        None
+    }
 
     /// Shows the peer one of our slabs.
     fn show_slab(&self, slab: SlabId, shared: &Shared) -> Result<(), Disconnected>;

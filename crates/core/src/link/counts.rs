@@ -1,5 +1,6 @@
 //! What is counted of a link through memory.
 
+use super::mailbox_lane::Taken;
 use crate::counters::Counter;
 
 /// What slow paths count. Messages are not among it: the positions of the lanes tell.
@@ -17,6 +18,9 @@ pub(crate) struct LinkCounts {
     /// the accounts, each of which has one owner.
     pub(crate) notices_sent: Counter,
     pub(crate) notices_received: Counter,
+    /// Messages that went over lanes of the peer's mailboxes that are closed, and that came over lanes of ours.
+    pub(crate) mailbox_lanes_sent: Counter,
+    pub(crate) mailbox_lanes_taken: Taken,
     /// Long messages to the peer, and their bytes.
     pub(crate) long_messages: Counter,
     pub(crate) long_bytes: Counter,

@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mizzen_lane::{
     Call, Consumer, Lender, Peek, Published, Refused, Region, SharedProducer, Slate, Watch,
-    call_after_publish, call_quietly,
+    call_after_publish, call_quietly, is_awake_and_last,
 };
 use mizzen_shm::barrier;
 
@@ -18,6 +18,7 @@ use super::behind::{Behind, Route};
 use super::channel::{Channel, Disconnected};
 use super::counts::LinkCounts;
 use super::fate::Fate;
+use super::mailbox_lane::MailboxLane;
 use super::owners::Owners;
 use crate::bells::ring;
 use crate::counters::{Counted, Counter, Rows};
@@ -251,7 +252,12 @@ impl MemoryLink {
         let mut routes = lock(&self.routes);
         let route = routes.entry(mailbox).or_insert_with(|| {
             let watch = self.watch(mailbox);
-            Arc::new(Route::new(mailbox, watch, WINDOW))
+            let route = Route::new(mailbox, watch, WINDOW);
+            Arc::new(if self.channel.has_mailbox_lanes() {
+                route.with_own_lane()
+            } else {
+                route
+            })
         });
         Arc::clone(route)
     }
@@ -276,18 +282,46 @@ impl MemoryLink {
         }
     }
 
-    /// Posts over the shared lane if there is room. Always inlined: this is the way of a short message.
+    /// Wakes whoever sleeps and must know of a message that was just announced over the shared lane: the owner of its mailbox, and
+    /// those for whom something was announced behind it.
+    #[inline]
+    fn call_posted(&self, watch: &Watch, published: Published<'_>) {
+        if !is_awake_and_last(watch, &published) {
+            self.call(watch);
+            self.call_following(published);
+        }
+    }
+
+    /// Posts if there is room, and wakes those who must know of it. Always inlined: this is the way of a short message.
     #[inline(always)]
-    pub(crate) fn attempt(
-        &self,
-        route: &Route,
-        message: &impl Encoded,
-    ) -> Result<Published<'_>, Refused> {
+    pub(crate) fn attempt(&self, route: &Route, message: &impl Encoded) -> Result<(), Refused> {
+        if let Some(lane) = route.own.as_ref().and_then(|own| self.own_lane(route, own)) {
+            return lane.attempt(&route.watch, message, |bell| self.wake(bell));
+        }
         let flags = message.flags();
         let short = message.with_short(SharedProducer::SHORT_MAX, |bytes| {
             self.lane.try_short(flags.0, route.mailbox.0, bytes)
         });
-        short.unwrap_or_else(|| self.lane.try_eager(flags.0, route.mailbox.0, message))
+        let published = match short {
+            Some(published) => published?,
+            None => self.lane.try_eager(flags.0, route.mailbox.0, message)?,
+        };
+        self.call_posted(&route.watch, published);
+        Ok(())
+    }
+
+    /// The lane of a mailbox of this OS process. If that is closed, what is for it goes over the shared lane: whoever drains that gives
+    /// back what was lent with it, and says that the mailbox is closed.
+    #[inline]
+    fn own_lane<'a>(
+        &self,
+        route: &Route,
+        own: &'a OnceLock<Option<MailboxLane>>,
+    ) -> Option<&'a MailboxLane> {
+        let open = || self.channel.open_mailbox_lane(route.mailbox);
+        own.get_or_init(open)
+            .as_ref()
+            .filter(|lane| !lane.is_over())
     }
 
     /// Wakes a thread of the peer.
@@ -341,6 +375,7 @@ impl MemoryLink {
         if news.is_closed() {
             route.closed.store(true, Ordering::Release);
             lock(&self.routes).remove(&mailbox);
+            self.counts.mailbox_lanes_sent.add(route.sent());
             return;
         }
         route.add_credits(news.0, WINDOW);
@@ -690,14 +725,20 @@ impl Counted for MemoryLink {
             accounts.map(|account| account.notices.get()).sum()
         };
         let told = counts.notices_sent.get() + accounts;
+        let taken = counts.mailbox_lanes_taken.count();
+        let open: u64 = lock(&self.routes).values().map(|route| route.sent()).sum();
+        let mailbox_lanes = counts.mailbox_lanes_sent.get() + open;
         rows.object(
             format_args!("link to rank {}", self.peer),
             &[
                 (
                     "messages_sent",
-                    self.lane.sent().saturating_sub(told) + self.behind.messages(),
+                    self.lane.sent().saturating_sub(told) + mailbox_lanes + self.behind.messages(),
                 ),
-                ("messages_received", self.peek.taken().saturating_sub(heard)),
+                (
+                    "messages_received",
+                    self.peek.taken().saturating_sub(heard) + taken,
+                ),
                 ("copies", counts.long_messages.get()),
                 ("bytes_copied", counts.long_bytes.get()),
                 ("credits_exhausted", counts.credits_exhausted.get()),

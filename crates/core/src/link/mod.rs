@@ -12,6 +12,7 @@
 //! | `backlog` | messages that found no room, of one place |
 //! | `owners` | owners of buffers that others handed on |
 //! | `lane_out` | the sending end of a sender's own lane |
+//! | `mailbox_lane` | the sending end of the lane of a mailbox of this OS process |
 //! | `reading` | a long message that is read while its sender still writes it |
 
 mod backlog;
@@ -20,6 +21,7 @@ mod channel;
 mod counts;
 mod fate;
 mod lane_out;
+mod mailbox_lane;
 mod memory;
 mod moving_on;
 mod owners;
@@ -31,6 +33,7 @@ pub(crate) use behind::{LaneBehind, Route};
 pub(crate) use channel::{Channel, Disconnected, LaneEnd, OpenLane, SENDER_LANE, SHARED_LANE};
 pub(crate) use fate::Fate;
 pub(crate) use lane_out::{LaneOut, try_send};
+pub(crate) use mailbox_lane::{Ending, MailboxLane};
 pub(crate) use memory::{Account, Inbound, MailboxNotice, MemoryLink, Parts, WINDOW};
 pub(crate) use owners::Owners;
 pub(crate) use reading::Stream;

@@ -155,17 +155,14 @@ impl MemoryLink {
                     break;
                 }
                 match self.attempt(route, message) {
-                    Ok(published) => {
-                        self.call(&route.watch);
-                        self.call_following(published);
-                    }
+                    Ok(()) => (),
                     Err(Refused::Full) => break,
                     Err(_) => {
                         self.cut_off();
                         break;
                     }
                 }
-                waiting.held = waiting.held.saturating_sub(1);
+                waiting.held = waiting.held.saturating_sub(route.price(true));
             }
             moved = true;
             let gone = waiting.backlog.pop();
@@ -263,7 +260,7 @@ impl MemoryLink {
                 // The receiver gives back what it finds for a mailbox that is closed.
                 let route = Route::new(out.mailbox, out.watch.clone(), 0);
                 match self.attempt(&route, message) {
-                    Ok(published) => self.call_following(published),
+                    Ok(()) => (),
                     Err(Refused::Full) => break,
                     Err(_) => self.cut_off(),
                 }

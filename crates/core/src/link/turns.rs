@@ -32,13 +32,13 @@ impl MemoryLink {
         let mut waiting = lock(&route.waiting);
         let is_first = waiting.backlog.front().is_some_and(|entry| entry.is(turn));
         let pays = is_first && waiting.held > 0;
-        waiting.held -= u32::from(pays);
+        waiting.held -= route.price(pays);
         pays
     }
 
     /// The credit of a message that found no room.
     pub(crate) fn unpay_in_turn(&self, route: &Route) {
-        lock(&route.waiting).held += 1;
+        lock(&route.waiting).held += route.price(true);
     }
 
     /// The message has gone, or will not: those behind it move on.

@@ -16,9 +16,11 @@ mod tests;
 
 use core::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
+use std::thread;
 
 use mizzen_lane::{Arrival, Exact, SHORT_MAX};
+use mizzen_shm::barrier;
 
 use crate::delivery::{Account, Core, Delivery, Entry, LaneIn, Searched, Wanted};
 use crate::error::{RetrieveError, UnpackError};
@@ -681,12 +683,29 @@ impl Places {
                 lender.discard(flags, &payload);
             }
         }
+        let mut is_shared = false;
         for lane in self.lanes.get_mut() {
-            while let Ok(Some(arrival)) = lane.consumer.poll() {
-                let (flags, payload) = match arrival {
-                    Arrival::Short(short) => (Flags(short.tag), Payload::Short { short, from: 0 }),
-                    Arrival::Eager(eager) => (Flags(eager.tag), Payload::Eager(eager)),
-                    Arrival::Closed => break,
+            is_shared |= lane.begin_ending();
+        }
+        if is_shared {
+            // Who posts now sees that, or has announced what is found below.
+            fence(Ordering::SeqCst);
+            barrier::everywhere().into_iter().for_each(|fence| fence());
+        }
+        for lane in self.lanes.get_mut() {
+            let bound = lane.bound();
+            loop {
+                let (flags, payload) = match lane.consumer.poll() {
+                    Ok(Some(Arrival::Short(short))) => {
+                        (Flags(short.tag), Payload::Short { short, from: 0 })
+                    }
+                    Ok(Some(Arrival::Eager(eager))) => (Flags(eager.tag), Payload::Eager(eager)),
+                    Ok(None) if lane.is_to_come(bound) => {
+                        // Whoever has claimed the slot is writing to it.
+                        thread::yield_now();
+                        continue;
+                    }
+                    Ok(None | Some(Arrival::Closed)) | Err(_) => break,
                 };
                 lane.link.discard(flags, &payload);
             }

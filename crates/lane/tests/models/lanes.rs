@@ -5,7 +5,7 @@ use loom::sync::atomic::Ordering;
 use loom::thread;
 use mizzen_lane::{
     Arrival, Bell, Call, Exact, Refused, Region, Returns, Ring, Shape, Watch, call_after_publish,
-    call_quietly,
+    call_quietly, is_awake_and_last,
 };
 
 use crate::Futex;
@@ -371,12 +371,22 @@ fn two_threads_share_a_lane_without_losing_or_tearing() {
 /// must wake it, or nobody would.
 #[test]
 fn a_receiver_behind_a_gap_is_woken_by_whoever_fills_it() {
-    model(|| {
+    fill_gap(None);
+}
+
+/// The same with receivers that fence for all: who is last calls nobody. As above, both sides make a fence here.
+#[test]
+fn a_receiver_behind_a_gap_that_fences_for_all_is_woken() {
+    fill_gap(Some(|| ()));
+}
+
+fn fill_gap(everywhere: Option<fn()>) {
+    model(move || {
         let ring = Ring::heap(Shape::new(2, 64));
-        let watches = [
-            Watch::new(Region::heap(64), 0, None),
-            Watch::new(Region::heap(64), 0, None),
-        ];
+        let watches = [0, 1].map(|_| Watch::new(Region::heap(64), 0, everywhere));
+        for watch in &watches {
+            watch.announce_awake();
+        }
         let bell = Bell::new(Region::heap(64), 0);
         let futex = Arc::new(Futex::new());
         let (producer, mut consumer) = ring.shared_ends_calling(|_| ());
@@ -385,6 +395,9 @@ fn a_receiver_behind_a_gap_is_woken_by_whoever_fills_it() {
             let (bell, futex) = (bell.clone(), Arc::clone(&futex));
             move || {
                 let mut published = producer.try_short(0, to, b"").unwrap();
+                if is_awake_and_last(&watches[to as usize], &published) {
+                    return;
+                }
                 let mut target = Some(to);
                 while let Some(to) = target {
                     if let Call::Bell(_) = call_after_publish(&watches[to as usize]) {
