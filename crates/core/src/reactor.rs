@@ -99,9 +99,11 @@ fn move_on(links: &[Arc<MemoryLink>], mailboxes: &Mailboxes, naps: &mut u32) -> 
         return NAP;
     }
     for link in behind {
+        // First: looking for messages moves it on, too, and does not say so.
+        let moved = link.move_on();
         // The peer's credits come with its messages.
         link.pump(mailboxes);
-        if link.move_on() || !link.has_behind() {
+        if moved || link.move_on() || !link.has_behind() {
             *naps = 0;
         } else if *naps > BEHIND_NAPS {
             link.channel.remind();
