@@ -12,8 +12,6 @@ use core::cell::Cell;
 use core::num::NonZero;
 use std::time::{Duration, Instant};
 
-use mizzen_shm::slice;
-
 use crate::roll::{self, WaitsFor};
 
 /// How long a sleeping thread trusts its senders to ring. A lost ring, which only a broken peer can cause, costs this much.
@@ -79,11 +77,9 @@ impl Until {
 pub struct Contention {
     signs: Cell<u8>,
     /// For how many more pauses not to yield, because others compute.
-    occupied: Cell<u16>,
-    /// For how many it was the last time. 0: nobody has computed for long.
-    occupied_for: Cell<u16>,
-    /// Short yields in a row since others had computed.
-    short_yields: Cell<u8>,
+    occupied: Cell<u8>,
+    /// Yields in a row, up to two, after which others had computed.
+    long_yields: Cell<u8>,
     /// How many waits began on a network, and how many of the last ones ended in sleep.
     waits: Cell<u8>,
     late: Cell<u8>,
@@ -93,14 +89,8 @@ impl Contention {
     /// Signs needed before it counts, so that one interruption changes nothing.
     const ENOUGH: u8 = 4;
     const MOST: u8 = 16;
-    /// Sleeps after a yield that took long, before yielding is tried again: a few the first time, which may have been an accident,
-    /// and more each time.
-    const OCCUPIED_FIRST: u16 = 16;
-    const OCCUPIED_MOST: u16 = 1024;
-    const OCCUPIED_GROWTH: u16 = 4;
-    /// Short yields in a row after which it is less likely that others compute. One says little: who has slept long is let run
-    /// again at once, for a while.
-    const SHORT_YIELDS: u8 = 64;
+    /// Sleeps after a yield that took long, before yielding is tried again.
+    const OCCUPIED_FOR: u8 = 250;
     /// Sleeps in a row before a thread expects what it waits for to be late; and how often it is patient all the same, to
     /// see whether that is still so.
     const LATE: u8 = 4;
@@ -155,51 +145,22 @@ impl Contention {
         std::thread::yield_now();
         let signs = self.signs.get();
         let took = before.elapsed();
-        self.note_yield(took);
+        let known = self.long_yields.get();
+        // One may be an accident; where it was so before, it is none, even if the slice was shorter.
+        if took > OCCUPIED_YIELD || known == 2 && took > OCCUPIED_YIELD / 5 {
+            self.long_yields.set((known + 1).min(2));
+            if known > 0 {
+                self.occupied.set(Self::OCCUPIED_FOR);
+            }
+        } else if took < OCCUPIED_YIELD / 20 {
+            self.long_yields.set(0);
+        }
         let crowded = took > CROWDED_YIELD;
         self.signs.set(if crowded {
             (signs + 2).min(Self::MOST)
         } else {
             signs.saturating_sub(1)
         });
-    }
-
-    /// Whether a yield tells that others compute.
-    fn note_yield(&self, took: Duration) {
-        let known = self.occupied_for.get();
-        // Where it was so before, a shorter time is sign enough.
-        let long = match known {
-            0 => OCCUPIED_YIELD,
-            _ => OCCUPIED_YIELD / 5,
-        };
-        if took > long {
-            let longer = known.saturating_mul(Self::OCCUPIED_GROWTH);
-            let now = longer.clamp(Self::OCCUPIED_FIRST, Self::OCCUPIED_MOST);
-            self.occupied_for.set(now);
-            self.occupied.set(now);
-            self.short_yields.set(0);
-            go_before_those_who_compute();
-        } else if known > 0 && took < OCCUPIED_YIELD / 20 {
-            let short = self.short_yields.get() + 1;
-            let is_over = short >= Self::SHORT_YIELDS;
-            self.short_yields.set(if is_over { 0 } else { short });
-            if is_over {
-                let less = known / Self::OCCUPIED_GROWTH;
-                let is_none = less < Self::OCCUPIED_FIRST;
-                self.occupied_for.set(if is_none { 0 } else { less });
-            }
-        }
-    }
-}
-
-/// The calling thread sleeps from now on, and is to go on soon when it is woken.
-#[cold]
-fn go_before_those_who_compute() {
-    thread_local! {
-        static ASKED: Cell<bool> = const { Cell::new(false) };
-    }
-    if !ASKED.replace(true) {
-        slice::ask_for_short();
     }
 }
 
@@ -403,50 +364,6 @@ mod tests {
     fn mine(mark: &str) -> Vec<Wait> {
         let (all, _) = call(usize::MAX);
         all.into_iter().filter(|wait| wait.what == mark).collect()
-    }
-
-    const SLICE: Duration = Duration::from_millis(3);
-    const MOMENT: Duration = Duration::from_nanos(300);
-
-    /// How often the thread sleeps at once, before it yields again.
-    fn sleeps(contention: &Contention) -> u16 {
-        (0..)
-            .take_while(|_| contention.is_occupied())
-            .count()
-            .try_into()
-            .unwrap()
-    }
-
-    #[test]
-    fn whoever_finds_others_computing_again_yields_more_and_more_seldom() {
-        let contention = Contention::default();
-        let seldom = [16, 64, 256, 1024, 1024].map(|expected| {
-            contention.note_yield(SLICE);
-            // One that comes back at once in between says nothing.
-            contention.note_yield(MOMENT);
-            (sleeps(&contention), expected)
-        });
-        assert!(seldom.iter().all(|(now, expected)| now == expected));
-    }
-
-    #[test]
-    fn whoever_finds_nobody_computing_forgets_it_step_by_step() {
-        let contention = Contention::default();
-        (0..3).for_each(|_| contention.note_yield(SLICE));
-        for expected in [64, 16, 0] {
-            (0..Contention::SHORT_YIELDS).for_each(|_| contention.note_yield(MOMENT));
-            assert_eq!(contention.occupied_for.get(), expected);
-        }
-    }
-
-    #[test]
-    fn whoever_knows_that_others_compute_needs_a_shorter_sign() {
-        let contention = Contention::default();
-        contention.note_yield(SLICE / 10);
-        assert_eq!(contention.occupied_for.get(), 0);
-        contention.note_yield(SLICE);
-        contention.note_yield(SLICE / 10);
-        assert_eq!(contention.occupied_for.get(), 64);
     }
 
     #[test]
