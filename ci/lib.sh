@@ -173,3 +173,24 @@ interfaces = ["10.81.0.0/16"]
 FILE
   printf '%s\n' "$@"
 }
+
+# What all cores did since the machine was started, and what other machines took from them, in hundredths of a second.
+processor_time() { awk '/^cpu / { for (i = 2; i <= 9; i++) sum += $i; print sum, $9 }' /proc/stat; }
+
+# Runs a command that asserts times: `undisturbed COMMAND …`. If it failed while other machines took more than a fiftieth of this one's
+# cores, again, and again a while later: a process that stands still seems to be late, or to compute. 75 (try again later) if it was so
+# each time: then nothing can be said.
+undisturbed() {
+  local pause code all before all_now now share
+  for pause in 2 10 30 60 0; do
+    read -r all before < <(processor_time)
+    code=0
+    "$@" || code=$?
+    read -r all_now now < <(processor_time)
+    share=$(((now - before) * 1000 / (all_now - all + 1)))
+    [ "$code" -ne 0 ] && [ "$code" -ne 75 ] && [ "$share" -gt 20 ] || return "$code"
+    echo "other machines took $share of 1,000 parts of the cores meanwhile: that says nothing"
+    sleep "$pause"
+  done
+  return 75
+}
