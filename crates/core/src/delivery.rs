@@ -3,13 +3,14 @@
 mod entry;
 mod queue;
 
-use core::fmt;
+use core::{fmt, iter};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
+use std::thread;
 
-use mizzen_lane::{Consumer, Peek, Watch};
+use mizzen_lane::{Arrival, Consumer, Peek, Watch};
 
 use crate::counters::{Counter, Rows};
 use crate::error::Gone;
@@ -443,8 +444,12 @@ impl LaneIn {
         link.counts
             .mailbox_lanes_taken
             .add(&ending, consumer.peek());
-        let over = Arc::clone(&ending);
-        let mut lane = Self::new(consumer, link, Arc::default(), move || over.end());
+        let (over, reader) = (Arc::clone(&ending), Arc::clone(&link));
+        let on_drop = move || {
+            over.end();
+            reader.counts.mailbox_lanes_taken.end(&over);
+        };
+        let mut lane = Self::new(consumer, link, Arc::default(), on_drop);
         lane.ending = Some(ending);
         lane
     }
@@ -454,15 +459,23 @@ impl LaneIn {
         self.ending.as_deref().map(Ending::begin).is_some()
     }
 
-    /// After that fence: whether something must still come, other than what is discarded by who posts it.
-    pub(crate) fn is_to_come(&self, bound: Option<u32>) -> bool {
-        let taken = self.consumer.peek().taken() as u32;
-        bound.is_some_and(|bound| (bound.wrapping_sub(taken) as i32) > 0)
-    }
-
-    /// The bound of what is to come.
-    pub(crate) fn bound(&self) -> Option<u32> {
-        self.ending.as_deref().map(Ending::bound)
+    /// After that fence: all that is left, but for what is discarded by who posts it.
+    pub(crate) fn rest(&mut self) -> impl Iterator<Item = Arrival> {
+        let (peek, consumer) = (self.consumer.peek(), &mut self.consumer);
+        let bound = self.ending.as_deref().map(Ending::bound);
+        let is_to_come = move || {
+            let left = |bound: u32| bound.wrapping_sub(peek.taken() as u32) as i32;
+            bound.is_some_and(|bound| left(bound) > 0)
+        };
+        iter::from_fn(move || {
+            loop {
+                match consumer.poll() {
+                    // Whoever has claimed the slot is writing to it.
+                    Ok(None) if is_to_come() => thread::yield_now(),
+                    arrival => return arrival.ok().flatten(),
+                }
+            }
+        })
     }
 }
 
@@ -494,9 +507,6 @@ impl Drop for LaneIn {
     fn drop(&mut self) {
         if let Some(on_drop) = self.on_drop.take() {
             on_drop();
-        }
-        if let Some(ending) = &self.ending {
-            self.link.counts.mailbox_lanes_taken.end(ending);
         }
     }
 }

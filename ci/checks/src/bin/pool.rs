@@ -13,8 +13,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The cheapest item; the dearest costs a hundred times as much.
 const CHEAPEST: Duration = Duration::from_micros(30);
-/// Rank 2 is killed while it runs the one that makes this part of all items: less than it gets on a busy machine.
-const KILLED_AT: u32 = 20;
+/// Rank 2 is killed while it runs an item, after one in so many of all: it gets more than these on a busy machine, too.
+const KILLED_AFTER_ONE_IN: u32 = 20;
 /// When rank 3 comes.
 const LATE: Duration = Duration::from_millis(1000);
 /// What a loss may cost, besides running what was in flight again.
@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism()?.get() as u32;
     let threads = (cores as usize).div_ceil(2);
     let rank = deck.rank().0;
-    let last = (lose && rank == 2).then_some(items / KILLED_AT);
+    let last = (lose && rank == 2).then_some(items / KILLED_AFTER_ONE_IN);
     let begun = AtomicU32::new(0);
     if lose && rank == 3 {
         std::thread::sleep(LATE);

@@ -80,7 +80,7 @@ impl Route {
     }
 
     #[inline]
-    pub(super) fn takes_credits(&self) -> bool {
+    fn takes_credits(&self) -> bool {
         self.own.is_none()
     }
 

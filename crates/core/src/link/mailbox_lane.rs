@@ -81,11 +81,11 @@ impl Taken {
     }
 
     pub(crate) fn end(&self, lane: &Arc<Ending>) {
-        lock(&self.open).retain(|(other, peek)| {
-            let is_it = Arc::ptr_eq(lane, other);
-            self.before.add(if is_it { peek.taken() } else { 0 });
-            !is_it
-        });
+        let mut open = lock(&self.open);
+        if let Some(at) = open.iter().position(|(other, _)| Arc::ptr_eq(lane, other)) {
+            let (_, peek) = open.swap_remove(at);
+            self.before.add(peek.taken());
+        }
     }
 
     pub(crate) fn count(&self) -> u64 {

@@ -17,7 +17,6 @@ mod tests;
 use core::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
-use std::thread;
 
 use mizzen_lane::{Arrival, Exact, SHORT_MAX};
 use mizzen_shm::barrier;
@@ -693,21 +692,14 @@ impl Places {
             barrier::everywhere().into_iter().for_each(|fence| fence());
         }
         for lane in self.lanes.get_mut() {
-            let bound = lane.bound();
-            loop {
-                let (flags, payload) = match lane.consumer.poll() {
-                    Ok(Some(Arrival::Short(short))) => {
-                        (Flags(short.tag), Payload::Short { short, from: 0 })
-                    }
-                    Ok(Some(Arrival::Eager(eager))) => (Flags(eager.tag), Payload::Eager(eager)),
-                    Ok(None) if lane.is_to_come(bound) => {
-                        // Whoever has claimed the slot is writing to it.
-                        thread::yield_now();
-                        continue;
-                    }
-                    Ok(None | Some(Arrival::Closed)) | Err(_) => break,
+            let link = Arc::clone(&lane.link);
+            for arrival in lane.rest() {
+                let (flags, payload) = match arrival {
+                    Arrival::Short(short) => (Flags(short.tag), Payload::Short { short, from: 0 }),
+                    Arrival::Eager(eager) => (Flags(eager.tag), Payload::Eager(eager)),
+                    Arrival::Closed => break,
                 };
-                lane.link.discard(flags, &payload);
+                link.discard(flags, &payload);
             }
         }
     }
