@@ -464,7 +464,7 @@ impl LaneIn {
         let (peek, consumer) = (self.consumer.peek(), &mut self.consumer);
         let bound = self.ending.as_deref().map(Ending::bound);
         let is_to_come = move || {
-            let left = |bound: u32| bound.wrapping_sub(peek.taken() as u32) as i32;
+            let left = |bound: u32| bound.wrapping_sub(peek.passed() as u32) as i32;
             bound.is_some_and(|bound| left(bound) > 0)
         };
         iter::from_fn(move || {

@@ -111,6 +111,11 @@ impl MemoryLink {
                 return None;
             }
             Arrival::Short(short) => (short.to(), short.tag, Payload::Short { short, from: 8 }),
+            Arrival::Double(double) => {
+                let tag = double.tag;
+                let (to, bytes) = double.split_address();
+                (to, tag, Payload::Owned(bytes))
+            }
             // Bytes of a shared lane are freed at once: one mailbox must not hold up the others.
             Arrival::Eager(eager) => (eager.to, eager.tag, Payload::Eager(eager).detach()),
             Arrival::Closed => return Some((MailboxId(0), None)),

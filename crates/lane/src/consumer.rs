@@ -1,7 +1,7 @@
 //! The receiving end of a lane.
 #![allow(unsafe_code)]
 
-use crate::layout::{Control, Extent, Kind, SHORT_MAX, SHORT_WORDS};
+use crate::layout::{Control, Extent, Kind, SHORT_MAX, SLOT_MAX, SLOT_WORDS, lead, slots_of};
 use crate::ring::{LaneError, Ring, whole_lines};
 use crate::steps::step;
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
@@ -22,6 +22,8 @@ pub struct Consumer {
 pub enum Arrival {
     /// A message that was inside its slot, copied out.
     Short(Short),
+    /// A message that was in two slots, copied out.
+    Double(Double),
     /// A message that still lies in the byte ring.
     Eager(Eager),
     /// The sender closed the lane: nothing follows.
@@ -48,9 +50,18 @@ pub struct Short {
     words: Words,
 }
 
+/// A message of two slots.
+#[derive(Debug)]
+pub struct Double {
+    /// The sender's tag.
+    pub tag: u16,
+    /// The payload; on a shared lane the address first.
+    pub bytes: Vec<u8>,
+}
+
 /// Payload words that can also be seen as bytes.
 #[derive(Clone, Copy, Debug)]
-struct Words([[u8; 8]; SHORT_WORDS]);
+struct Words([[u8; 8]; SLOT_WORDS]);
 
 /// An eager message, read in place. Its bytes stay in the ring until it is dropped.
 #[derive(Debug)]
@@ -70,6 +81,7 @@ pub struct Eager {
 /// | field | writer | reader | ordering |
 /// | --- | --- | --- | --- |
 /// | `next` | consumer | droppers of eager messages | release / acquire: the marks of the slots before it are there |
+/// | `doubles` | consumer | whoever shows what was taken | relaxed: a count |
 /// | `marks` | consumer sets, droppers wipe off | both | release / acquire: reads of the bytes are over. Fences before the looks: of two who wipe off at once, one sees that both did |
 /// | `released` (receiver's region) | both, by max | sender | release / acquire |
 struct Holds {
@@ -77,6 +89,8 @@ struct Holds {
     /// Calls a sender that waits for room, by the number of its bell.
     call: Box<dyn Fn(u32) + Send + Sync>,
     next: AtomicU64,
+    /// Messages that took two slots.
+    doubles: AtomicU64,
     /// One bit for each slot: set if an eager message begins there that is not dropped yet.
     marks: Box<[AtomicU64]>,
 }
@@ -111,6 +125,7 @@ impl Consumer {
             ring: ring.another(),
             call,
             next: AtomicU64::new(0),
+            doubles: AtomicU64::new(0),
             marks: (0..words).map(|_| AtomicU64::new(0)).collect(),
         });
         Self {
@@ -133,7 +148,7 @@ impl Consumer {
             .sender
             .line(self.ring.shape.slot_line(self.next as u32));
         // Acquire pairs with the release in `Ring::publish`.
-        let word = line[SHORT_WORDS].load(Ordering::Acquire);
+        let word = line[SLOT_WORDS].load(Ordering::Acquire);
         if !Control::announces(word, self.next as u32) {
             return Ok(None);
         }
@@ -142,7 +157,14 @@ impl Consumer {
         let load = |index: usize| line[index].load(Ordering::Relaxed);
         let arrival = match control.kind {
             Kind::Short => {
-                let mut words = Words([[0; 8]; SHORT_WORDS]);
+                if slots_of(control.len as usize) > 1 {
+                    let mut bytes = vec![0; control.len as usize];
+                    self.copy_double(0, &mut bytes).ok_or(LaneError::Corrupt)?;
+                    self.advance_double();
+                    let tag = control.tag;
+                    return Ok(Some(Arrival::Double(Double { tag, bytes })));
+                }
+                let mut words = Words([[0; 8]; SLOT_WORDS]);
                 for index in 0..(control.len as usize).div_ceil(8) {
                     words.0[index] = load(index).to_ne_bytes();
                 }
@@ -157,6 +179,7 @@ impl Consumer {
                 Arrival::Eager(self.hold(control.tag, load(0), extent))
             }
             Kind::Close => Arrival::Closed,
+            Kind::Second => return Err(LaneError::Corrupt),
         };
         step("lane.consume.copied");
         self.advance();
@@ -171,14 +194,14 @@ impl Consumer {
         let position = self.next as u32;
         let line = self.ring.sender.line(self.ring.shape.slot_line(position));
         // Acquire pairs with the release in `Ring::publish`.
-        let word = line[SHORT_WORDS].load(Ordering::Acquire);
+        let word = line[SLOT_WORDS].load(Ordering::Acquire);
         if !Control::announces(word, position) {
             return Exact::Nothing;
         }
-        let lead = if address.is_some() { 1 } else { 0 };
-        let len = lead * size_of::<u64>() + target.len();
-        if len > SHORT_MAX {
-            return self.take_exact_eager(word, tag, address, target);
+        let lead = lead(address);
+        let len = lead + target.len();
+        if len > SLOT_MAX {
+            return self.take_exact_long(word, tag, address, target);
         }
         let expected = Control {
             kind: Kind::Short,
@@ -192,14 +215,52 @@ impl Consumer {
         }
         step("lane.consume.seen");
         let line = self.ring.shape.slot_line(position);
-        self.ring.sender.copy_from_line(line, lead, target);
+        let first = lead / size_of::<u64>();
+        self.ring.sender.copy_from_line(line, first, target);
         step("lane.consume.copied");
         self.advance();
         step("lane.consume.advanced");
         Exact::Taken
     }
 
-    /// The same for an announced message that is longer than a slot: it is copied out and gone.
+    /// The same for an announced message that is longer than a slot: it is copied out and gone. One of two slots may have come
+    /// through the byte ring instead.
+    fn take_exact_long(
+        &mut self,
+        word: u64,
+        tag: u16,
+        address: Option<u64>,
+        target: &mut [u8],
+    ) -> Exact {
+        let position = self.next as u32;
+        let lead = lead(address);
+        let len = lead + target.len();
+        let expected = Control {
+            kind: Kind::Short,
+            // Longer ones than a word can say are longer than a short message may be.
+            len: len.min(SHORT_MAX + 1) as u8,
+            tag,
+        };
+        if word != expected.encode(position) {
+            return self.take_exact_eager(word, tag, address, target);
+        }
+        let line = self.ring.sender.line(self.ring.shape.slot_line(position));
+        if len > SHORT_MAX
+            || address.is_some_and(|address| line[0].load(Ordering::Relaxed) != address)
+        {
+            return Exact::Other;
+        }
+        step("lane.consume.seen");
+        if self.copy_double(lead, target).is_none() {
+            return Exact::Other;
+        }
+        step("lane.consume.copied");
+        self.advance_double();
+        step("lane.consume.advanced");
+        Exact::Taken
+    }
+
+    /// The same for one in the byte ring.
     fn take_exact_eager(
         &mut self,
         word: u64,
@@ -242,7 +303,7 @@ impl Consumer {
         let position = self.next as u32;
         let slot = self.ring.shape.slot_line(position);
         // Acquire pairs with the release in `Ring::publish`.
-        let word = self.ring.sender.line(slot)[SHORT_WORDS].load(Ordering::Acquire);
+        let word = self.ring.sender.line(slot)[SLOT_WORDS].load(Ordering::Acquire);
         if !Control::announces(word, position) {
             return None;
         }
@@ -251,11 +312,19 @@ impl Consumer {
             return None;
         }
         step("lane.consume.seen");
-        self.ring.sender.copy_from_line(slot, 0, target);
+        let len = control.len as usize;
+        if slots_of(len) > 1 {
+            self.copy_double(0, &mut target[..len])?;
+            self.advance_double();
+            return Some(len);
+        }
+        self.ring
+            .sender
+            .copy_from_line(slot, 0, &mut target[..SLOT_MAX]);
         step("lane.consume.copied");
         self.advance();
         step("lane.consume.advanced");
-        Some(control.len as usize)
+        Some(len)
     }
 
     /// Whether a message is waiting.
@@ -286,6 +355,34 @@ impl Consumer {
             position: self.next,
             holds: Arc::clone(&self.holds),
         }
+    }
+
+    /// Copies the announced message of two slots behind `lead` bytes. `None`: the sender wrote something else into the second.
+    fn copy_double(&self, lead: usize, target: &mut [u8]) -> Option<()> {
+        let position = self.next as u32;
+        let after = position.wrapping_add(1);
+        let (line, second) = (
+            self.ring.shape.slot_line(position),
+            self.ring.shape.slot_line(after),
+        );
+        // Relaxed: the announcement of the first slot, which was seen, is ordered after it.
+        let word = self.ring.sender.line(second)[SLOT_WORDS].load(Ordering::Relaxed);
+        if word != Control::SECOND.encode(after) {
+            return None;
+        }
+        let (near, far) = target.split_at_mut(SLOT_MAX - lead);
+        let first = lead / size_of::<u64>();
+        self.ring.sender.copy_from_line(line, first, near);
+        self.ring.sender.copy_from_line(second, 0, far);
+        Some(())
+    }
+
+    /// Both slots of a message were read.
+    fn advance_double(&mut self) {
+        self.advance();
+        let doubles = self.holds.doubles.load(Ordering::Relaxed);
+        self.holds.doubles.store(doubles + 1, Ordering::Relaxed);
+        self.advance();
     }
 
     #[inline]
@@ -321,8 +418,15 @@ impl Peek {
 
     /// Slots taken so far.
     #[must_use]
-    pub fn taken(&self) -> u64 {
+    pub fn passed(&self) -> u64 {
         self.0.next.load(Ordering::Acquire)
+    }
+
+    /// Messages taken so far. To be shown only: it is read beside others who count.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        let doubles = self.0.doubles.load(Ordering::Relaxed);
+        self.passed().saturating_sub(doubles)
     }
 }
 
@@ -346,6 +450,17 @@ impl Short {
     #[must_use]
     pub fn bytes_after_address(&self) -> &[u8] {
         self.bytes().get(8..).unwrap_or_default()
+    }
+}
+
+impl Double {
+    /// The address word and the payload behind it, on a shared lane.
+    #[must_use]
+    pub fn split_address(mut self) -> (u64, Vec<u8>) {
+        let address = self.bytes.first_chunk();
+        let address = address.map_or(0, |word| u64::from_ne_bytes(*word));
+        let rest = self.bytes.split_off(size_of::<u64>().min(self.bytes.len()));
+        (address, rest)
     }
 }
 

@@ -30,9 +30,9 @@ use crate::manifest::{CHUNK, Manifest, chunks};
 use crate::supply::{Next, Out, ROUND, Receiver, StreamOut, Writing};
 
 /// Bytes written before the receiver is told for the first time, and begins.
-const FIRST_STEP: usize = if cfg!(loom) { 1 } else { 8 << 10 };
-/// Bytes between two tellings after that: each costs a cache miss at both sides.
-const STEP: usize = if cfg!(loom) { 2 } else { 32 << 10 };
+const FIRST_STEP: usize = if cfg!(loom) { 1 } else { 4 << 10 };
+/// Bytes between two tellings after that: each costs a cache miss at both sides, and what is not told yet is not read meanwhile.
+const STEP: usize = if cfg!(loom) { 2 } else { 8 << 10 };
 
 /// A message that is being written, by whichever thread has it. Dropped before its end, it tells its receiver that the rest will
 /// not come.

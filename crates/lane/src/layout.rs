@@ -1,22 +1,30 @@
 //! Where things are in a lane's memory, and how a slot announces itself.
 //!
-//! Sender's region: one line for the sender's own state, then the slots, then the byte ring.
+//! Sender's region: a block for the sender's own state, then the slots, then the byte ring.
 //! Receiver's region: one line.
+//!
+//! A message that is a little too long for a slot takes two, which lie in one block of two lines: a processor that fetches the one
+//! fetches the other too, so both cost hardly more than one. Such a message begins at an even slot. Where an odd one is next, it
+//! goes through the byte ring, and the slot after it is even.
 //!
 //! | region | offset | word | writer | reader | ordering |
 //! | --- | --- | --- | --- | --- | --- |
 //! | sender | 0 | `waiting`: bell number + 1 of a sender blocked on a full lane, or 0 | sender | receiver | fences, see `signal` |
-//! | sender | 64 + 64·i | 7 payload words of slot i | sender | receiver | relaxed; ordered by the control word |
-//! | sender | 64 + 64·i + 56 | control word of slot i | sender | receiver | release / acquire |
+//! | sender | 128 + 64·i | 7 payload words of slot i | sender | receiver | relaxed; ordered by the control word |
+//! | sender | 128 + 64·i + 56 | control word of slot i | sender | receiver | release / acquire; that of a second slot relaxed, ordered by the first |
 //! | sender | after the slots | byte ring | sender | receiver | plain copies; ordered by the control word |
 //! | receiver | 0 | `released`: slots read so far, never decreasing | receiver | sender | release (max) / acquire |
 
 /// The bytes that fit into one slot beside its control word.
-pub const SHORT_MAX: usize = 56;
+pub const SLOT_MAX: usize = 56;
 /// The same in 8-byte words.
-pub const SHORT_WORDS: usize = SHORT_MAX / 8;
+pub(crate) const SLOT_WORDS: usize = SLOT_MAX / 8;
+/// The bytes that fit into two slots, which are as many as a short message may take.
+pub const SHORT_MAX: usize = 2 * SLOT_MAX;
 
 pub(crate) const LINE: usize = 64;
+/// Two lines that are fetched together, and where they begin.
+const BLOCK: usize = 2 * LINE;
 
 /// How large a lane is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +56,7 @@ impl Shape {
     /// Bytes of the sender's region.
     #[must_use]
     pub const fn sender_bytes(self) -> usize {
-        LINE + self.slots as usize * LINE + self.bytes as usize
+        self.bytes_offset() + self.bytes as usize
     }
 
     /// The longest eager message: a quarter of the byte ring, so that several are under way at once.
@@ -69,20 +77,23 @@ impl Shape {
 
     /// The line of the slot at `position`, counted from the start of the sender's region.
     pub(crate) const fn slot_line(self, position: u32) -> usize {
-        1 + (position & (self.slots - 1)) as usize
+        BLOCK / LINE + (position & (self.slots - 1)) as usize
     }
 
     pub(crate) const fn bytes_offset(self) -> usize {
-        LINE + self.slots as usize * LINE
+        BLOCK + self.slots as usize * LINE
     }
 }
 
 /// What a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// A message in one slot, or, longer than [`SLOT_MAX`], the first of two.
     Short,
     Eager,
     Close,
+    /// The second slot of a short message.
+    Second,
 }
 
 /// The word that announces a slot: sequence number, kind, length of a short message, and the user's tag.
@@ -93,7 +104,36 @@ pub(crate) struct Control {
     pub(crate) tag: u16,
 }
 
+/// How many slots a short message of `len` bytes takes, with its address word on a shared lane.
+#[inline]
+pub(crate) const fn slots_of(len: usize) -> u32 {
+    if len <= SLOT_MAX { 1 } else { 2 }
+}
+
+/// The bytes that an address takes before a payload.
+#[inline]
+pub(crate) const fn lead(address: Option<u64>) -> usize {
+    if address.is_some() {
+        size_of::<u64>()
+    } else {
+        0
+    }
+}
+
+/// Whether a message of two slots may begin at this one.
+#[inline]
+pub(crate) const fn begins_block(position: u32) -> bool {
+    position % 2 == 0
+}
+
 impl Control {
+    /// What the second slot of a short message says.
+    pub(crate) const SECOND: Self = Self {
+        kind: Kind::Second,
+        len: 0,
+        tag: 0,
+    };
+
     /// The word for the slot at `position`. A slot is announced when it holds `position + 1`; memory starts
     /// as zero, and what a slot held one lap earlier differs by the number of slots.
     pub(crate) const fn encode(self, position: u32) -> u64 {
@@ -101,6 +141,7 @@ impl Control {
             Kind::Short => 1,
             Kind::Eager => 2,
             Kind::Close => 3,
+            Kind::Second => 4,
         };
         position.wrapping_add(1) as u64
             | kind << 32
@@ -119,6 +160,7 @@ impl Control {
             1 => Kind::Short,
             2 => Kind::Eager,
             3 => Kind::Close,
+            4 => Kind::Second,
             _ => return None,
         };
         let len = (word >> 40) as u8;
@@ -161,7 +203,7 @@ mod tests {
 
     #[test]
     fn every_control_word_decodes_to_what_was_encoded() {
-        for kind in [Kind::Short, Kind::Eager, Kind::Close] {
+        for kind in [Kind::Short, Kind::Eager, Kind::Close, Kind::Second] {
             for len in 0..=SHORT_MAX as u8 {
                 for position in [0, 1, 63, u32::MAX - 1, u32::MAX] {
                     let control = Control {
@@ -182,7 +224,10 @@ mod tests {
     fn nonsense_of_a_peer_is_refused() {
         assert_eq!(Control::decode(0), None);
         assert_eq!(Control::decode(9 << 32), None);
-        assert_eq!(Control::decode(1 << 32 | 57 << 40), None);
+        assert_eq!(
+            Control::decode(1 << 32 | (SHORT_MAX as u64 + 1) << 40),
+            None
+        );
         let shape = Shape::new(4, 64);
         assert_eq!(
             Extent::decode(Extent { offset: 1, len: 64 }.encode(), shape),

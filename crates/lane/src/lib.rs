@@ -7,7 +7,7 @@
 //! a process, or shared memory between processes: the code is the same.
 //!
 //! - A **short** message travels inside one slot, together with the control word that announces it:
-//!   one cache line moves per message. This is protocol 1 of DECK-SCI.
+//!   one cache line moves per message. This is protocol 1 of DECK-SCI. A little longer, it takes two slots side by side.
 //! - An **eager** message is copied once into the byte ring, and a slot describes it. It is copied out and gone, or read in place
 //!   until it is dropped.
 //! - A **lent** message is a short message that carries the address of a buffer of the sender; the receiver
@@ -65,6 +65,8 @@ mod block;
 mod borrower;
 mod buddy;
 mod consumer;
+#[cfg(not(loom))]
+mod copying;
 mod emptying;
 mod extent;
 mod filling;
@@ -95,11 +97,11 @@ pub use allowance::{ALLOWANCE, Waits};
 pub use arena::{Arena, Backing, NoBlock, Purpose, SlabId};
 pub use block::Block;
 pub use borrower::Borrower;
-pub use consumer::{Arrival, Consumer, Eager, Exact, Peek, Short};
+pub use consumer::{Arrival, Consumer, Double, Eager, Exact, Peek, Short};
 pub use emptying::{NoMore, StreamIn};
 pub use filling::{Begun, Filling, Written};
 pub use handover::{Handover, Mark, Marked};
-pub use layout::{SHORT_MAX, SHORT_WORDS, Shape};
+pub use layout::{SHORT_MAX, SLOT_MAX, Shape};
 pub use lender::{Lender, Revoked};
 pub use loan::{Loan, LoanTicket};
 pub use operation::{Operation, Stepped, Steps};

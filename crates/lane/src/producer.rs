@@ -4,7 +4,7 @@
 use core::fmt;
 
 use crate::consumer::Consumer;
-use crate::layout::{Control, Kind, SHORT_MAX};
+use crate::layout::{Control, Kind, SHORT_MAX, begins_block, slots_of};
 use crate::ring::{Parts, Refused, Ring, place};
 
 /// Messages after which a lane counts as used: they fit into the first page of its memory.
@@ -98,7 +98,7 @@ impl Producer {
         self
     }
 
-    /// Sends up to [`SHORT_MAX`](crate::SHORT_MAX) bytes in one slot.
+    /// Sends up to [`SHORT_MAX`](crate::SHORT_MAX) bytes in one slot, or in two.
     ///
     /// # Errors
     ///
@@ -108,8 +108,24 @@ impl Producer {
         if payload.len() > SHORT_MAX {
             return Err(Refused::TooLong);
         }
-        self.reserve()?;
+        if slots_of(payload.len()) > 1 {
+            return self.try_double(tag, payload);
+        }
+        self.reserve(1)?;
         self.ring.publish_short(self.head, tag, None, payload);
+        self.advance();
+        Ok(())
+    }
+
+    /// The same for a message of two slots. Not inlined, so that the way of one slot stays short.
+    #[inline(never)]
+    fn try_double(&mut self, tag: u16, payload: &[u8]) -> Result<(), Refused> {
+        if !begins_block(self.head) {
+            return self.try_eager(tag, 0, [payload]);
+        }
+        self.reserve(2)?;
+        self.ring.publish_double(self.head, tag, None, payload);
+        self.advance();
         self.advance();
         Ok(())
     }
@@ -125,7 +141,7 @@ impl Producer {
         if len > self.ring.eager_max() {
             return Err(Refused::TooLong);
         }
-        self.reserve()?;
+        self.reserve(1)?;
         let (extent, byte_head) = match self.place(len as u32) {
             Some(placed) => placed,
             None => {
@@ -144,6 +160,7 @@ impl Producer {
             },
             &[to, extent.encode()],
         );
+        self.ring.claim_after(extent);
         Ok(())
     }
 
@@ -153,7 +170,7 @@ impl Producer {
     ///
     /// [`Refused::Full`] when there is no slot for it now.
     pub fn try_close(&mut self) -> Result<(), Refused> {
-        self.reserve()?;
+        self.reserve(1)?;
         self.publish(
             Control {
                 kind: Kind::Close,
@@ -171,19 +188,24 @@ impl Producer {
         &self.ring
     }
 
-    /// Makes sure there is a free slot.
+    /// Makes sure there are so many free slots.
     #[inline]
-    fn reserve(&mut self) -> Result<(), Refused> {
-        if self.head.wrapping_sub(self.released) < self.ring.shape.slots() {
+    fn reserve(&mut self, slots: u32) -> Result<(), Refused> {
+        if self.has_free(slots) {
             return Ok(());
         }
-        self.look_for_room()
+        self.look_for_room(slots)
+    }
+
+    #[inline]
+    fn has_free(&self, slots: u32) -> bool {
+        self.head.wrapping_sub(self.released) <= self.ring.shape.slots() - slots
     }
 
     #[cold]
-    fn look_for_room(&mut self) -> Result<(), Refused> {
+    fn look_for_room(&mut self, slots: u32) -> Result<(), Refused> {
         self.look_again()?;
-        if self.head.wrapping_sub(self.released) < self.ring.shape.slots() {
+        if self.has_free(slots) {
             Ok(())
         } else {
             Err(Refused::Full)

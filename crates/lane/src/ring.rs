@@ -1,10 +1,10 @@
 //! The two regions of a lane with their shape, and what both kinds of sender do with them.
 #![allow(unsafe_code)]
 
-use crate::layout::{Control, Extent, Kind, LINE, SHORT_WORDS, Shape};
+use crate::layout::{Control, Extent, Kind, LINE, SLOT_MAX, SLOT_WORDS, Shape, lead};
 use crate::region::Region;
 use crate::steps::step;
-use crate::sync::{Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Why a lane did not take a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -152,7 +152,7 @@ impl Ring {
     pub(crate) fn is_announced(&self, position: u32) -> bool {
         let line = self.sender.line(self.shape.slot_line(position));
         // Acquire pairs with the release in `publish`.
-        Control::announces(line[SHORT_WORDS].load(Ordering::Acquire), position)
+        Control::announces(line[SLOT_WORDS].load(Ordering::Acquire), position)
     }
 
     /// How many slots the receiver has read, checked against the slots sent so far.
@@ -193,13 +193,13 @@ impl Ring {
         }
         step("lane.publish.payload");
         // Release pairs with the receiver's acquire in `Consumer::poll`: payload before announcement.
-        line[SHORT_WORDS].store(control.encode(position), Ordering::Release);
+        line[SLOT_WORDS].store(control.encode(position), Ordering::Release);
         step("lane.publish.after");
     }
 
-    /// As `publish`, for a short message: `address`, if there is one, then the payload, which the caller has checked to
-    /// fit behind it.
-    #[inline]
+    /// As `publish`, for a short message of one slot: `address`, if there is one, then the payload, which the caller has checked
+    /// to fit behind it.
+    #[inline(always)]
     pub(crate) fn publish_short(
         &self,
         position: u32,
@@ -207,37 +207,56 @@ impl Ring {
         address: Option<u64>,
         payload: &[u8],
     ) {
+        let len = lead(address) + payload.len();
+        self.publish_first(position, tag, address, payload, len);
+    }
+
+    /// The same for a message of two slots, the one at `position` and the next, which the caller owns both.
+    pub(crate) fn publish_double(
+        &self,
+        position: u32,
+        tag: u16,
+        address: Option<u64>,
+        payload: &[u8],
+    ) {
+        let lead = lead(address);
+        let (first, second) = payload.split_at(SLOT_MAX - lead);
+        let next = position.wrapping_add(1);
+        let line = self.sender.line(self.shape.slot_line(next));
+        store(second, line[..SLOT_WORDS].iter());
+        // Relaxed: who looks at it has seen the announcement of the first slot.
+        line[SLOT_WORDS].store(Control::SECOND.encode(next), Ordering::Relaxed);
+        step("lane.publish.second");
+        self.publish_first(position, tag, address, first, lead + payload.len());
+    }
+
+    /// Writes the first or only slot of a short message of `len` bytes, and announces it.
+    #[inline(always)]
+    fn publish_first(
+        &self,
+        position: u32,
+        tag: u16,
+        address: Option<u64>,
+        payload: &[u8],
+        len: usize,
+    ) {
         step("lane.publish.before");
         let line = self.sender.line(self.shape.slot_line(position));
-        let mut words = line[..SHORT_WORDS].iter();
-        let lead = address.map_or(0, |address| {
+        let mut words = line[..SLOT_WORDS].iter();
+        if let Some(address) = address {
             if let Some(to) = words.next() {
                 to.store(address, Ordering::Relaxed);
             }
-            size_of::<u64>()
-        });
-        let whole = payload.chunks_exact(size_of::<u64>());
-        let rest = whole.remainder();
-        // The payload's words first: `zip` would otherwise take one of the line too many.
-        for (from, to) in whole.zip(&mut words) {
-            let word = from.try_into().map_or(0, u64::from_ne_bytes);
-            to.store(word, Ordering::Relaxed);
         }
-        if !rest.is_empty() {
-            let mut padded = [0; size_of::<u64>()];
-            padded[..rest.len()].copy_from_slice(rest);
-            if let Some(to) = words.next() {
-                to.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
-            }
-        }
+        store(payload, words);
         let control = Control {
             kind: Kind::Short,
-            len: (lead + payload.len()) as u8,
+            len: len as u8,
             tag,
         };
         step("lane.publish.payload");
         // Release pairs with the receiver's acquire in `Consumer::poll`: payload before announcement.
-        line[SHORT_WORDS].store(control.encode(position), Ordering::Release);
+        line[SLOT_WORDS].store(control.encode(position), Ordering::Release);
         step("lane.publish.after");
     }
 
@@ -260,6 +279,17 @@ impl Ring {
         step("lane.bytes.after");
     }
 
+    /// Asks for the lines behind `extent`, whose message was announced: the next one will mostly go there, and be as long.
+    #[inline]
+    pub(crate) fn claim_after(&self, extent: Extent) {
+        let end = extent.offset.wrapping_add(whole_lines(extent.len));
+        let next = end & (self.shape.bytes() - 1);
+        self.sender.claim(
+            self.shape.bytes_offset() + next as usize,
+            extent.len as usize,
+        );
+    }
+
     /// Copies from byte `at` of `extent`. The caller has checked that it reaches so far.
     ///
     /// # Safety
@@ -270,6 +300,25 @@ impl Ring {
         let offset = self.shape.bytes_offset() + extent.offset as usize;
         // SAFETY: as the caller promised.
         unsafe { self.sender.copy_out(offset + at, target) };
+    }
+}
+
+/// Stores `bytes` into as many words.
+#[inline(always)]
+fn store<'a>(bytes: &[u8], mut words: impl Iterator<Item = &'a AtomicU64>) {
+    let whole = bytes.chunks_exact(size_of::<u64>());
+    let rest = whole.remainder();
+    // The bytes first: `zip` would otherwise take one word too many.
+    for (from, to) in whole.zip(&mut words) {
+        let word = from.try_into().map_or(0, u64::from_ne_bytes);
+        to.store(word, Ordering::Relaxed);
+    }
+    if !rest.is_empty() {
+        let mut padded = [0; size_of::<u64>()];
+        padded[..rest.len()].copy_from_slice(rest);
+        if let Some(to) = words.next() {
+            to.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! The sending end of a lane for many threads of one process.
 //!
-//! A thread claims a slot, and bytes if it needs them, by one compare-and-swap on a private word; it
+//! A thread claims a slot, or two, and bytes if it needs them, by one compare-and-swap on a private word; it
 //! then writes and announces its slot as a single sender would. The receiver takes slots in the order in which they
 //! were claimed, so a slot that is announced late holds back those behind it: see [`Published::following`].
 #![allow(unsafe_code)]
 
 use crate::consumer::Consumer;
-use crate::layout::{Control, Extent, Kind, SHORT_MAX, SHORT_WORDS};
+use crate::layout::{Control, Extent, Kind, SHORT_MAX, SLOT_WORDS, begins_block, lead, slots_of};
 use crate::ring::{Parts, Refused, Ring, place};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
 
@@ -22,18 +22,31 @@ pub struct SharedProducer {
 /// | field | writer | reader | ordering |
 /// | --- | --- | --- | --- |
 /// | `heads` | any sender, by compare-and-swap | any sender | acquire / release: a claim sees the claims before it |
+/// | `doubles` | any sender, by addition | whoever shows what was sent | relaxed: a count |
 /// | `byte_ends[i]` | the sender that claimed slot i | senders that see slot i released | relaxed: ordered by announce (release), the receiver's acquire, its release and our acquire of `released` |
 #[derive(Debug)]
 struct Claims {
     /// Slots claimed (upper half) and bytes claimed (lower half), both modulo 2³².
     heads: AtomicU64,
+    /// Messages that took two slots.
+    doubles: AtomicU64,
     byte_ends: Box<[AtomicU32]>,
 }
 
-/// A slot that was just announced.
+/// What a message needs.
+#[derive(Clone, Copy)]
+enum Need {
+    Slot,
+    /// Two slots, or so many bytes.
+    Double(u32),
+    Bytes(u32),
+}
+
+/// A message that was just announced.
 #[derive(Debug)]
 pub struct Published<'a> {
     lane: &'a SharedProducer,
+    /// Its slot, the second if it has two.
     position: u32,
 }
 
@@ -76,8 +89,8 @@ impl Clone for SharedProducer {
 }
 
 impl SharedProducer {
-    /// Bytes of a short message on a shared lane: a slot less the address word.
-    pub const SHORT_MAX: usize = 48;
+    /// Bytes of a short message on a shared lane: two slots less the address word.
+    pub const SHORT_MAX: usize = SHORT_MAX - size_of::<u64>();
 
     pub(crate) fn new(ring: Ring) -> Self {
         ring.sender.assert_writable();
@@ -86,12 +99,13 @@ impl SharedProducer {
             ring,
             claims: Arc::new(Claims {
                 heads: AtomicU64::new(0),
+                doubles: AtomicU64::new(0),
                 byte_ends,
             }),
         }
     }
 
-    /// Sends up to [`Self::SHORT_MAX`] bytes in one slot.
+    /// Sends up to [`Self::SHORT_MAX`] bytes in one slot, or in two.
     ///
     /// # Errors
     ///
@@ -101,9 +115,7 @@ impl SharedProducer {
         if payload.len() > Self::SHORT_MAX {
             return Err(Refused::TooLong);
         }
-        let (position, _) = self.claim(None)?;
-        self.ring.publish_short(position, tag, Some(to), payload);
-        Ok(self.published(position))
+        self.send_short(tag, Some(to), payload)
     }
 
     /// The same without the address word, and up to [`SHORT_MAX`](crate::SHORT_MAX) bytes: for a lane whose messages are all for one
@@ -117,9 +129,39 @@ impl SharedProducer {
         if payload.len() > SHORT_MAX {
             return Err(Refused::TooLong);
         }
-        let (position, _) = self.claim(None)?;
-        self.ring.publish_short(position, tag, None, payload);
+        self.send_short(tag, None, payload)
+    }
+
+    #[inline(always)]
+    fn send_short(
+        &self,
+        tag: u16,
+        to: Option<u64>,
+        payload: &[u8],
+    ) -> Result<Published<'_>, Refused> {
+        if slots_of(lead(to) + payload.len()) > 1 {
+            return self.send_double(tag, to, payload);
+        }
+        let (position, _) = self.claim(Need::Slot)?;
+        self.ring.publish_short(position, tag, to, payload);
         Ok(self.published(position))
+    }
+
+    /// The same for a message of two slots. Not inlined, so that the way of one slot stays short.
+    #[inline(never)]
+    fn send_double(
+        &self,
+        tag: u16,
+        to: Option<u64>,
+        payload: &[u8],
+    ) -> Result<Published<'_>, Refused> {
+        let (position, extent) = self.claim(Need::Double(payload.len() as u32))?;
+        if let Some(extent) = extent {
+            let to = to.unwrap_or_default();
+            return Ok(self.send_bytes(position, extent, tag, to, [payload]));
+        }
+        self.ring.publish_double(position, tag, to, payload);
+        Ok(self.published(position.wrapping_add(1)))
     }
 
     /// Sends `parts`, joined, through the byte ring.
@@ -137,7 +179,20 @@ impl SharedProducer {
         if len > self.ring.eager_max() {
             return Err(Refused::TooLong);
         }
-        let (position, extent) = self.claim(Some(len as u32))?;
+        let (position, extent) = self.claim(Need::Bytes(len as u32))?;
+        let extent = extent.unwrap_or(Extent { offset: 0, len: 0 });
+        Ok(self.send_bytes(position, extent, tag, to, parts))
+    }
+
+    /// Writes and announces a message of the byte ring, whose slot and bytes were claimed.
+    fn send_bytes(
+        &self,
+        position: u32,
+        extent: Extent,
+        tag: u16,
+        to: u64,
+        parts: impl Parts,
+    ) -> Published<'_> {
         // SAFETY: this is the one sending end, and the claim gave these bytes to this thread alone: the receiver released what
         // was there.
         unsafe { self.ring.write_bytes(extent, parts) };
@@ -147,16 +202,18 @@ impl SharedProducer {
             tag,
         };
         self.ring.publish(position, control, &[to, extent.encode()]);
-        Ok(self.published(position))
+        self.ring.claim_after(extent);
+        self.published(position)
     }
 
-    /// Slots sent so far. To be shown only: the receiver, which has a part in it, may lie.
+    /// Messages sent so far. To be shown only: the receiver, which has a part in it, may lie.
     #[must_use]
     pub fn sent(&self) -> u64 {
         // The receiver's position first: the heads are never behind it.
         let released = self.ring.receiver.word_unchecked(0).load(Ordering::Acquire);
         let head = (self.claims.heads.load(Ordering::Acquire) >> 32) as u32;
-        released.wrapping_add(u64::from(head.wrapping_sub(released as u32)))
+        let slots = released.wrapping_add(u64::from(head.wrapping_sub(released as u32)));
+        slots.wrapping_sub(self.claims.doubles.load(Ordering::Relaxed))
     }
 
     /// The lane's memory.
@@ -165,9 +222,10 @@ impl SharedProducer {
         &self.ring
     }
 
-    /// Claims a slot, and `bytes` bytes if asked for.
-    #[inline]
-    fn claim(&self, bytes: Option<u32>) -> Result<(u32, Extent), Refused> {
+    /// Claims what is needed: the first slot, and bytes if any. A message of two slots takes one and bytes instead where the first
+    /// would not begin a block.
+    #[inline(always)]
+    fn claim(&self, need: Need) -> Result<(u32, Option<Extent>), Refused> {
         // The heads are read before the receiver's position and `byte_ends`: if another sender reuses the
         // slot whose end we read below, it moved the heads first and our exchange fails.
         let mut heads = self.claims.heads.load(Ordering::Acquire);
@@ -182,17 +240,24 @@ impl SharedProducer {
                 heads = now;
                 continue;
             };
-            if head.wrapping_sub(released) >= self.ring.shape.slots() {
+            let (slots, bytes) = match need {
+                Need::Slot => (1, None),
+                Need::Double(_) if begins_block(head) => (2, None),
+                Need::Double(len) | Need::Bytes(len) => (1, Some(len)),
+            };
+            if head.wrapping_sub(released) > self.ring.shape.slots() - slots {
                 return Err(Refused::Full);
             }
             let (extent, byte_head) = match bytes {
-                None => (Extent { offset: 0, len: 0 }, byte_head),
+                None => (None, byte_head),
                 Some(len) => {
                     let tail = self.byte_tail(released, head, byte_head);
-                    place(self.ring.shape, byte_head, tail, len).ok_or(Refused::Full)?
+                    let placed = place(self.ring.shape, byte_head, tail, len);
+                    let (extent, byte_head) = placed.ok_or(Refused::Full)?;
+                    (Some(extent), byte_head)
                 }
             };
-            let next = u64::from(head.wrapping_add(1)) << 32 | u64::from(byte_head);
+            let next = u64::from(head.wrapping_add(slots)) << 32 | u64::from(byte_head);
             match self.claims.heads.compare_exchange_weak(
                 heads,
                 next,
@@ -200,12 +265,21 @@ impl SharedProducer {
                 Ordering::Acquire,
             ) {
                 Ok(_) => {
-                    self.claims.byte_ends[self.index(head)].store(byte_head, Ordering::Relaxed);
+                    self.set_byte_end(head, byte_head);
+                    if slots > 1 {
+                        self.set_byte_end(head.wrapping_add(1), byte_head);
+                        self.claims.doubles.fetch_add(1, Ordering::Relaxed);
+                    }
                     return Ok((head, extent));
                 }
                 Err(now) => heads = now,
             }
         }
+    }
+
+    #[inline]
+    fn set_byte_end(&self, position: u32, byte_head: u32) {
+        self.claims.byte_ends[self.index(position)].store(byte_head, Ordering::Relaxed);
     }
 
     fn byte_tail(&self, released: u32, head: u32, byte_head: u32) -> u32 {
@@ -236,7 +310,7 @@ impl SharedProducer {
 }
 
 impl Published<'_> {
-    /// The number of its slot, counted from the first one sent, modulo 2³².
+    /// The number of its last slot, counted from the first one sent, modulo 2³².
     #[must_use]
     pub fn position(&self) -> u32 {
         self.position
@@ -261,7 +335,7 @@ impl Published<'_> {
         let ring = &self.lane.ring;
         let line = ring.sender.line(ring.shape.slot_line(next));
         // Acquire pairs with the release of the thread that announced it.
-        if !Control::announces(line[SHORT_WORDS].load(Ordering::Acquire), next) {
+        if !Control::announces(line[SLOT_WORDS].load(Ordering::Acquire), next) {
             return None;
         }
         self.position = next;

@@ -13,9 +13,9 @@ use crate::manifest::{CHUNK, Manifest};
 use crate::returns::{Progress, Returns};
 use crate::sync::{Arc, spin_loop};
 
-/// Chunks that go round while the receiver keeps up, half a megabyte: fewer would still be in the receiver's first cache when
-/// they are written again, from where they come slowly; more would not stay in the second caches.
-pub(crate) const ROUND: usize = if cfg!(loom) { 1 } else { 8 };
+/// Chunks that go round while the receiver keeps up, a quarter of a megabyte: with fewer, one side waits for the other; more do not
+/// stay in the second caches beside the message.
+pub(crate) const ROUND: usize = if cfg!(loom) { 1 } else { 4 };
 /// How long to wait for the oldest of them before more are taken: what a receiver that keeps up needs for one.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 1500 };
 /// Chunks that are taken at once, under one lock of the arena.

@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use mizzen_lane::{
-    Arrival, Bell, Consumer, Eager, Producer, Region, Returns, Ring, Shape, SharedProducer, Watch,
+    Arrival, Bell, Consumer, Eager, Producer, Region, Returns, Ring, SHORT_MAX, SLOT_MAX, Shape,
+    SharedProducer, Watch,
 };
 
 use crate::tape::Tape;
@@ -24,8 +25,6 @@ pub fn run(data: &[u8]) {
 struct Bench {
     memory: Region,
     consumer: Consumer,
-    /// Slots that the consumer has taken.
-    taken: u64,
     held: Vec<Eager>,
     released: Region,
     producer: Producer,
@@ -51,7 +50,6 @@ impl Bench {
         Self {
             consumer: ring(&memory, &line()).consumer_calling(|_| ()),
             memory,
-            taken: 0,
             held: Vec::new(),
             producer: ring(&region(), &released).producer(),
             released,
@@ -69,8 +67,10 @@ impl Bench {
                 let (tag, address, len) = (tape.short(), tape.number(), tape.byte());
                 let mut target = vec![0; usize::from(len)];
                 let address = (address != 0).then_some(address);
-                let taken = self.consumer.poll_exact(tag, address, &mut target);
-                self.taken += u64::from(taken == mizzen_lane::Exact::Taken);
+                let _ = self.consumer.poll_exact(tag, address, &mut target);
+                if let Some(len) = self.consumer.poll_short(tag, &mut [0; SHORT_MAX]) {
+                    assert!(len <= SHORT_MAX);
+                }
             }
             3 | 4 => self.announce(tape),
             5 => write(&self.memory, tape),
@@ -120,14 +120,14 @@ impl Bench {
     }
 
     fn poll(&mut self) {
-        let arrival = self.consumer.poll();
-        if let Ok(Some(_)) = &arrival {
-            self.taken += 1;
-        }
-        match arrival {
+        match self.consumer.poll() {
             Ok(Some(Arrival::Short(short))) => {
-                assert!(short.bytes().len() <= mizzen_lane::SHORT_MAX);
+                assert!(short.bytes().len() <= SLOT_MAX);
                 let _ = (short.to(), short.bytes_after_address());
+            }
+            Ok(Some(Arrival::Double(double))) => {
+                assert!((SLOT_MAX + 1..=SHORT_MAX).contains(&double.bytes.len()));
+                let _ = double.split_address();
             }
             Ok(Some(Arrival::Eager(eager))) => {
                 // All of it, and what lies at its end.
@@ -145,9 +145,9 @@ impl Bench {
     /// Writes the slot that is next, or one near it, with any kind, length and extent.
     fn announce(&self, tape: &mut Tape<'_>) {
         let ahead = u64::from(tape.byte() % 4);
-        let position = self.taken + ahead;
+        let position = self.consumer.peek().passed() + ahead;
         let (kind, len, tag) = (tape.byte(), tape.byte(), tape.short());
-        let line = LINE * (1 + (position as usize) % 8);
+        let line = LINE * (2 + (position as usize) % 8);
         let control = (position + 1) & u64::from(u32::MAX)
             | u64::from(kind) << 32
             | u64::from(len) << 40

@@ -32,7 +32,8 @@ use crate::rank::WATCH_BYTES;
 pub(super) const MAX_LINES: u32 = 1024;
 
 const LANE_LINE_AT: usize = 0;
-const LANE_AT: usize = LANE_LINE_AT + Shape::RECEIVER_BYTES;
+// Slots lie in blocks of two lines.
+const LANE_AT: usize = LANE_LINE_AT + 2 * Shape::RECEIVER_BYTES;
 const RETURNS_AT: usize = LANE_AT + SHARED_LANE.sender_bytes();
 const LINES_AT: usize = RETURNS_AT + Tables::BYTES;
 const PAIR_BYTES: usize = LINES_AT + MAX_LINES as usize * Shape::RECEIVER_BYTES;

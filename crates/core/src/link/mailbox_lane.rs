@@ -153,7 +153,7 @@ impl MailboxLane {
         while !self.is_over() {
             std::thread::yield_now();
         }
-        let is_read = position.wrapping_sub(self.peek.taken() as u32) > u32::MAX / 2;
+        let is_read = position.wrapping_sub(self.peek.passed() as u32) > u32::MAX / 2;
         if is_read {
             return;
         }

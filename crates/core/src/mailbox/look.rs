@@ -508,6 +508,7 @@ impl Places {
             Ok(Some(Arrival::Short(short))) => {
                 (Flags(short.tag), Payload::Short { short, from: 0 })
             }
+            Ok(Some(Arrival::Double(double))) => (Flags(double.tag), Payload::Owned(double.bytes)),
             Ok(Some(Arrival::Eager(eager))) => (Flags(eager.tag), Payload::Eager(eager)),
             Ok(None) if !ended => return None,
             other => {
@@ -696,6 +697,7 @@ impl Places {
             for arrival in lane.rest() {
                 let (flags, payload) = match arrival {
                     Arrival::Short(short) => (Flags(short.tag), Payload::Short { short, from: 0 }),
+                    Arrival::Double(double) => (Flags(double.tag), Payload::Owned(double.bytes)),
                     Arrival::Eager(eager) => (Flags(eager.tag), Payload::Eager(eager)),
                     Arrival::Closed => break,
                 };

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use mizzen_lane::{Parts, SHORT_MAX};
+use mizzen_lane::{Parts, SHORT_MAX, SLOT_MAX};
 
 use super::mark::Mark;
 use super::pieces::{Entry, Flags, Kind, push_varint};
@@ -416,20 +416,36 @@ impl fmt::Debug for Message<'_> {
 pub(crate) trait Encoded: Parts {
     fn flags(&self) -> Flags;
 
-    /// Calls `send` with the bytes joined, if they are at most `max` and fit a slot.
-    #[inline]
+    /// Calls `send` with the bytes joined, if they are at most `max` and fit a short message. Always inlined: what `send` returns would
+    /// otherwise be copied through memory right behind its stores to another core's line, and wait for them.
+    #[inline(always)]
     fn with_short<T>(&self, max: usize, send: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let len = self.len();
         if len > max.min(SHORT_MAX) {
             return None;
         }
-        let mut bytes = [0; SHORT_MAX];
+        // Most are no longer than a slot, and there is less to clear then.
+        let (one, two);
+        let bytes = if len <= SLOT_MAX {
+            one = self.joined::<SLOT_MAX>();
+            &one[..len]
+        } else {
+            two = self.joined::<SHORT_MAX>();
+            &two[..len]
+        };
+        Some(send(bytes))
+    }
+
+    /// The bytes joined, and zeroes behind them. They are at most `N`.
+    #[inline(always)]
+    fn joined<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
         let mut at = 0;
         self.each(|part| {
             bytes[at..at + part.len()].copy_from_slice(part);
             at += part.len();
         });
-        Some(send(&bytes[..len]))
+        bytes
     }
 }
 
@@ -455,7 +471,7 @@ impl Encoded for Single<'_> {
         self.1.single()
     }
 
-    #[inline]
+    #[inline(always)]
     fn with_short<T>(&self, max: usize, send: impl FnOnce(&[u8]) -> T) -> Option<T> {
         (self.0.len() <= max).then(|| send(self.0))
     }

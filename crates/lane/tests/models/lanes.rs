@@ -92,6 +92,65 @@ fn take_exact<const N: usize>(
     }
 }
 
+/// Takes two messages in whatever order: so many ones for address 1, and four twos for address 2.
+fn take_both(consumer: &mut mizzen_lane::Consumer, len: usize) {
+    let mut seen = 0;
+    for _ in 0..2 {
+        let (to, bytes) = match take(consumer) {
+            Arrival::Short(short) => (short.to(), short.bytes_after_address().to_vec()),
+            Arrival::Double(double) => double.split_address(),
+            Arrival::Eager(eager) => {
+                let mut bytes = vec![0; eager.len()];
+                eager.copy_out(0, &mut bytes);
+                (eager.to, bytes)
+            }
+            Arrival::Closed => panic!("nobody closed"),
+        };
+        let expected = if to == 1 { vec![1; len] } else { vec![2; 4] };
+        assert_eq!(bytes, expected, "for {to}");
+        seen |= to;
+    }
+    assert_eq!(seen, 3);
+}
+
+/// Messages of two slots and of one, through a lane of four: two begin at an even slot, one at an odd one and goes through the bytes.
+#[test]
+fn messages_of_two_slots_arrive_whole_across_the_wrap() {
+    model(|| {
+        let ring = Ring::heap(Shape::new(4, 256));
+        let (mut producer, mut consumer) = ring.ends();
+        let sender = thread::spawn(move || {
+            retry(|| producer.try_short(0, &[1; LONG]));
+            retry(|| producer.try_short(0, &[2; 8]));
+            retry(|| producer.try_short(0, &[3; LONG]));
+            retry(|| producer.try_short(0, &[4; LONG]));
+        });
+        assert_eq!(take_exact::<LONG>(&mut consumer, None), [1; LONG]);
+        assert_eq!(take_exact::<8>(&mut consumer, None), [2; 8]);
+        assert_eq!(take_exact::<LONG>(&mut consumer, None), [3; LONG]);
+        let Arrival::Double(double) = take(&mut consumer) else {
+            panic!("it began at an even slot")
+        };
+        assert_eq!(double.bytes, [4; LONG]);
+        sender.join().unwrap();
+    });
+}
+
+/// Two threads, one of whose messages takes two slots if it comes first, and bytes if not.
+#[test]
+fn two_threads_claim_two_slots_and_one_without_tearing() {
+    model(|| {
+        let ring = Ring::heap(Shape::new(4, 256));
+        let (producer, mut consumer) = ring.shared_ends_calling(|_| ());
+        let other = producer.clone();
+        let first = thread::spawn(move || other.try_short(1, 1, &[1; LONG]).map(drop));
+        let second = thread::spawn(move || producer.try_short(2, 2, &[2; 4]).map(drop));
+        take_both(&mut consumer, LONG);
+        first.join().unwrap().unwrap();
+        second.join().unwrap().unwrap();
+    });
+}
+
 /// Of bytes that go round, five times 60 through a ring of 256: the last one reuses those of the first.
 const LONG: usize = 60;
 
@@ -345,23 +404,7 @@ fn two_threads_share_a_lane_without_losing_or_tearing() {
         let other = producer.clone();
         let first = thread::spawn(move || retry(|| other.try_eager(1, 1, &[&[1; 4]]).map(drop)));
         let second = thread::spawn(move || retry(|| producer.try_short(2, 2, &[2; 4]).map(drop)));
-        let mut seen = 0;
-        for _ in 0..2 {
-            match take(&mut consumer) {
-                Arrival::Eager(eager) => {
-                    let mut bytes = [0; 1];
-                    eager.copy_out(3, &mut bytes);
-                    assert_eq!((eager.to, bytes), (1, [1]));
-                    seen |= 1;
-                }
-                Arrival::Short(short) => {
-                    assert_eq!((short.to(), short.bytes_after_address()), (2, &[2; 4][..]));
-                    seen |= 2;
-                }
-                Arrival::Closed => panic!("nobody closed"),
-            }
-        }
-        assert_eq!(seen, 3);
+        take_both(&mut consumer, 4);
         first.join().unwrap();
         second.join().unwrap();
     });

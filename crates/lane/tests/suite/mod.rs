@@ -3,7 +3,9 @@
 //! of them writes.
 
 use super::lane_and_memory;
-use mizzen_lane::{Arrival, Consumer, Exact, LaneError, Producer, Refused, Ring, SHORT_MAX, Shape};
+use mizzen_lane::{
+    Arrival, Consumer, Exact, LaneError, Producer, Refused, Ring, SHORT_MAX, SLOT_MAX, Shape,
+};
 
 const SHAPE: Shape = Shape::new(16, 4096);
 
@@ -20,11 +22,22 @@ fn open() -> (Producer, Consumer) {
 fn bytes_of(arrival: Arrival) -> Vec<u8> {
     match arrival {
         Arrival::Short(short) => short.bytes().to_vec(),
+        Arrival::Double(double) => double.bytes,
         Arrival::Eager(eager) => {
             let mut bytes = vec![0; eager.len()];
             eager.copy_out(0, &mut bytes);
             bytes
         }
+        Arrival::Closed => panic!("the lane is open"),
+    }
+}
+
+/// Whom a message of a shared lane is for, and its payload.
+fn addressed(arrival: Arrival) -> (u64, Vec<u8>) {
+    match arrival {
+        Arrival::Short(short) => (short.to(), short.bytes_after_address().to_vec()),
+        Arrival::Double(double) => double.split_address(),
+        Arrival::Eager(eager) => (eager.to, bytes_of(Arrival::Eager(eager))),
         Arrival::Closed => panic!("the lane is open"),
     }
 }
@@ -94,7 +107,7 @@ fn only_the_message_that_was_asked_for_is_taken_exactly() {
 fn every_length_beyond_a_slot_is_taken_exactly_and_is_gone() {
     let (mut producer, mut consumer) = open();
     // The byte ring goes round many times.
-    for len in SHORT_MAX + 1..=SHAPE.eager_max() {
+    for len in SLOT_MAX + 1..=SHAPE.eager_max() {
         let message = pattern(len as u64, len);
         producer.try_eager(5, 9, [&message]).unwrap();
         let mut target = vec![0; len];
@@ -112,7 +125,7 @@ fn every_length_beyond_a_slot_is_taken_exactly_and_is_gone() {
             "it is taken once"
         );
     }
-    let count = (SHAPE.eager_max() - SHORT_MAX) as u64;
+    let count = (SHAPE.eager_max() - SLOT_MAX) as u64;
     assert_eq!(consumer.peek().taken(), count);
 }
 
@@ -148,7 +161,7 @@ fn a_full_byte_ring_takes_again_after_messages_were_copied_out() {
 fn a_short_message_of_a_shared_lane_is_taken_only_for_its_address() {
     let (sender, receiver) = lane(SHAPE);
     let (producer, mut consumer) = (sender.shared_producer(), receiver.consumer());
-    for len in [0, 1, 8, 13, 48] {
+    for len in [0, 1, 8, 13, 48, 49, 56, 104] {
         let (message, mut target) = (pattern(9, len), vec![0; len]);
         let _published = producer.try_short(5, 77, &message).unwrap();
         let wrong = consumer.poll_exact(5, Some(78), &mut target);
@@ -156,17 +169,81 @@ fn a_short_message_of_a_shared_lane_is_taken_only_for_its_address() {
         assert_eq!(consumer.poll_exact(5, Some(77), &mut target), Exact::Taken);
         assert_eq!(target, message);
     }
-    let too_long = consumer.poll_exact(5, Some(77), &mut [0; 56]);
+    let too_long = consumer.poll_exact(5, Some(77), &mut [0; 105]);
     assert_eq!(too_long, Exact::Nothing);
 }
 
 #[test]
-fn a_short_message_beyond_the_slot_is_refused() {
+fn a_short_message_beyond_two_slots_is_refused() {
     let (mut producer, _consumer) = open();
     assert_eq!(
         producer.try_short(0, &[0; SHORT_MAX + 1]),
         Err(Refused::TooLong)
     );
+}
+
+#[test]
+fn a_message_of_two_slots_arrives_whole_wherever_it_begins() {
+    let (mut producer, mut consumer) = open();
+    let mut sent = 0;
+    for number in 0..2000u64 {
+        // One slot or two, in an order that lets both begin at odd and at even ones.
+        let len = [8, 57, 64, 1, 112, 96, 56][(number % 7) as usize];
+        let message = pattern(number, len);
+        producer.try_short(3, &message).unwrap();
+        sent += 1;
+        if number % 3 == 0 {
+            assert_eq!(next(&mut consumer), message);
+        } else if number % 3 == 1 {
+            let mut target = vec![0; len];
+            assert_eq!(consumer.poll_exact(3, None, &mut target), Exact::Taken);
+            assert_eq!(target, message);
+        } else {
+            let mut target = [0; SHORT_MAX];
+            match consumer.poll_short(3, &mut target) {
+                Some(taken) => assert_eq!(target[..taken], message),
+                None => assert_eq!(
+                    next(&mut consumer),
+                    message,
+                    "it came through the byte ring"
+                ),
+            }
+        }
+        assert!(!consumer.is_ready());
+    }
+    let peek = consumer.peek();
+    assert_eq!(peek.taken(), sent);
+    assert!(peek.passed() > sent, "some took two slots");
+}
+
+#[test]
+fn a_shared_lane_counts_messages_and_not_slots() {
+    let (sender, receiver) = lane(SHAPE);
+    let (producer, mut consumer) = (sender.shared_producer(), receiver.consumer());
+    for number in 0..500u64 {
+        let message = pattern(number, [8, 60, 104][(number % 3) as usize]);
+        let position = producer.try_short(0, 7, &message).unwrap().position();
+        assert_eq!(position.wrapping_add(1), producer.claimed());
+        assert_eq!(producer.sent(), number + 1);
+        let arrival = consumer.poll().unwrap().unwrap();
+        assert_eq!(addressed(arrival), (7, message));
+    }
+    assert_eq!(consumer.peek().taken(), 500);
+}
+
+#[test]
+fn a_full_lane_takes_no_message_of_two_slots() {
+    let (sender, receiver) = lane(Shape::new(4, 4096));
+    let (mut producer, mut consumer) = (sender.producer(), receiver.consumer());
+    producer.try_short(0, &[1; 8]).unwrap();
+    producer.try_short(0, &[2; 8]).unwrap();
+    producer.try_short(0, &[3; 100]).unwrap();
+    assert_eq!(producer.try_short(0, &[4; 100]), Err(Refused::Full));
+    for len in [8, 8, 100] {
+        assert_eq!(next(&mut consumer).len(), len);
+    }
+    producer.try_short(0, &[4; 100]).unwrap();
+    assert_eq!(next(&mut consumer), [4; 100]);
 }
 
 #[test]
@@ -318,16 +395,7 @@ fn many_threads_share_a_lane_in_their_own_order() {
         for _ in 0..THREADS * EACH {
             let (to, bytes) = loop {
                 match consumer.poll().unwrap() {
-                    Some(Arrival::Short(short)) => {
-                        break (short.to(), short.bytes_after_address().to_vec());
-                    }
-                    Some(arrival @ Arrival::Eager(_)) => {
-                        let Arrival::Eager(eager) = &arrival else {
-                            unreachable!("matched above")
-                        };
-                        break (eager.to, bytes_of(arrival));
-                    }
-                    Some(Arrival::Closed) => panic!("nobody closed"),
+                    Some(arrival) => break addressed(arrival),
                     None => std::thread::yield_now(),
                 }
             };
@@ -404,15 +472,17 @@ fn a_sender_that_writes_nonsense_costs_it_the_lane_and_nothing_else() {
     for (kind, len, extent) in [
         (0u64, 0u64, 0u64),
         (9, 0, 0),
+        (1, 113, 0),
         (1, 57, 0),
+        (4, 0, 0),
         (1, 255, 0),
         (2, 0, u64::MAX),
         (2, 0, 4096 << 32 | 1),
     ] {
         let (_, receiver, memory, _) = lane_and_memory(SHAPE);
         let mut consumer = receiver.consumer();
-        memory.word(9).store(extent, Release);
-        memory.word(15).store(1 | kind << 32 | len << 40, Release);
+        memory.word(17).store(extent, Release);
+        memory.word(23).store(1 | kind << 32 | len << 40, Release);
         assert!(
             matches!(consumer.poll(), Err(LaneError::Corrupt)),
             "kind {kind}, length {len}, extent {extent}"

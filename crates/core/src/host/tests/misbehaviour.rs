@@ -100,7 +100,7 @@ pub(super) fn misbehave(deck: &Deck) {
         // Announced, but of no kind that there is.
         let word = (position + 1) | 9 << 32;
         // SAFETY: this is just what a peer may not do. The one that reads it loads each word once, and atomically.
-        unsafe { slots.copy_in(64 * position as usize + 64 + 56, &word.to_ne_bytes()) };
+        unsafe { slots.copy_in(64 * position as usize + 128 + 56, &word.to_ne_bytes()) };
     }
     live_on();
 }

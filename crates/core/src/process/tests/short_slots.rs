@@ -16,7 +16,7 @@ fn short_slot(len: u64) -> [u8; 8] {
 }
 
 /// Where the first slot of a lane is.
-const FIRST_SLOT: usize = 64;
+const FIRST_SLOT: usize = 128;
 /// Where in it the word is.
 const CONTROL: usize = FIRST_SLOT + 56;
 

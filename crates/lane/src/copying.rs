@@ -1,0 +1,159 @@
+//! Copies through memory that two cores share: the ring of a lane, the chunks of a stream.
+//!
+//! A line that the other core has read has to be taken from it before it can be written. Stores are carried out in order, so a
+//! copy stops at each such line, unless the lines are asked for ahead of it, for writing. Stores of 32
+//! bytes, because those of 64 make some processors slower than the wait that they save. What it gains:
+//! docs/design/copies-between-cores.md.
+#![allow(unsafe_code)]
+
+use core::ptr::NonNull;
+
+/// Copies `source` to `target`, whose lines another core has read, and will read again.
+///
+/// # Safety
+///
+/// `source.len()` bytes from `target` on can be written, and `source` is not among them.
+#[inline]
+pub(crate) unsafe fn copy_for_another_core(target: NonNull<u8>, source: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    if source.len() >= x86::LEAST && std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: as the caller promised; the instructions are there.
+        unsafe { x86::copy::<true>(target.as_ptr(), source.as_ptr(), source.len()) };
+        return;
+    }
+    // SAFETY: as the caller promised.
+    unsafe { target.copy_from_nonoverlapping(NonNull::from(source).cast(), source.len()) }
+}
+
+/// Copies from `source`, which another core has written, to `target`.
+///
+/// # Safety
+///
+/// `target.len()` bytes from `source` on can be read, and are not written meanwhile by this process.
+#[inline]
+pub(crate) unsafe fn copy_from_another_core(source: NonNull<u8>, target: &mut [u8]) {
+    #[cfg(target_arch = "x86_64")]
+    if target.len() >= x86::LEAST && std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: as the caller promised; `target` is a Rust reference, so it does not overlap memory that nobody may hold
+        // references to. The instructions are there.
+        unsafe { x86::copy::<false>(target.as_mut_ptr(), source.as_ptr(), target.len()) };
+        return;
+    }
+    // SAFETY: as the caller promised.
+    unsafe { source.copy_to_nonoverlapping(NonNull::from(&mut *target).cast(), target.len()) }
+}
+
+/// Asks for the lines of the `len` bytes at `at`, which this thread will write next and another core has read. Those of longer messages are
+/// asked for while they are copied. There need be no memory at `at`.
+#[inline]
+pub(crate) fn claim(at: *const u8, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if len < x86::LEAST {
+        for line in (0..len).step_by(x86::LINE) {
+            x86::claim(at.wrapping_add(line));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (at, len);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use core::arch::asm;
+    use core::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_storeu_si256};
+
+    /// From how many bytes on it makes a difference.
+    pub(super) const LEAST: usize = 2 << 10;
+    /// How far ahead lines are asked for. From 1,024 on it hardly matters. What lies behind the end is mostly where the next
+    /// message goes.
+    const AHEAD: usize = 4096;
+    pub(super) const LINE: usize = 64;
+    /// Bytes of one turn of the loop: two lines.
+    const TURN: usize = 2 * LINE;
+
+    /// Copies `len` bytes; with `CLAIM`, the lines that it writes are asked for ahead.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2. `len` bytes can be read from `source` on and written from `target` on, and do not overlap.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn copy<const CLAIM: bool>(target: *mut u8, source: *const u8, len: usize) {
+        let whole = len / TURN * TURN;
+        let mut at = 0;
+        while at < whole {
+            if CLAIM {
+                claim(target.wrapping_add(at + AHEAD));
+                claim(target.wrapping_add(at + AHEAD + LINE));
+            }
+            // SAFETY: the turn ends before `whole`, so it lies inside what the caller promised of both. No closure: it would not
+            // have this function's instructions.
+            unsafe {
+                let from: *const __m256i = source.add(at).cast();
+                let to: *mut __m256i = target.add(at).cast();
+                let first = _mm256_loadu_si256(from);
+                let second = _mm256_loadu_si256(from.add(1));
+                let third = _mm256_loadu_si256(from.add(2));
+                let fourth = _mm256_loadu_si256(from.add(3));
+                _mm256_storeu_si256(to, first);
+                _mm256_storeu_si256(to.add(1), second);
+                _mm256_storeu_si256(to.add(2), third);
+                _mm256_storeu_si256(to.add(3), fourth);
+            }
+            at += TURN;
+        }
+        // SAFETY: the rest of what the caller promised.
+        unsafe {
+            target
+                .add(whole)
+                .copy_from_nonoverlapping(source.add(whole), len - whole);
+        }
+    }
+
+    /// Asks for the line at `at`, to write to it. The processor leaves it if there is no such memory.
+    #[inline(always)]
+    pub(super) fn claim(at: *const u8) {
+        // SAFETY: a hint: it changes no memory and no register, and raises no fault whatever the address is. Processors that do
+        // not know it do nothing.
+        unsafe { asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Copies every length around the limits, to and from odd places, and nothing beyond.
+    fn check(copy: impl Fn(&mut [u8], &[u8])) {
+        let source: Vec<u8> = (0..40_000u32).map(|at| (at * 7 + at / 256) as u8).collect();
+        for len in [1, 1 << 10, 2 << 10, 4 << 10, 32 << 10]
+            .into_iter()
+            .flat_map(|limit| [0, 1, 63, 64, 127, 128, 129, 255].map(|more| limit + more))
+        {
+            for (from, to) in [(0, 0), (1, 0), (0, 1), (3, 61)] {
+                let mut target = vec![0xee; to + len + 8192];
+                copy(&mut target[to..to + len], &source[from..from + len]);
+                assert!(target[..to].iter().all(|byte| *byte == 0xee));
+                assert!(
+                    target[to..to + len] == source[from..from + len],
+                    "{len} bytes"
+                );
+                assert!(
+                    target[to + len..].iter().all(|byte| *byte == 0xee),
+                    "beyond {len} bytes"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn both_ways_copy_what_they_should_and_nothing_else() {
+        // SAFETY: the targets are as long as the sources, and lie elsewhere.
+        check(|target, source| unsafe {
+            copy_for_another_core(NonNull::from(target).cast(), source);
+        });
+        // SAFETY: as above.
+        check(|target, source| unsafe {
+            copy_from_another_core(NonNull::from(source).cast(), target);
+        });
+    }
+}
