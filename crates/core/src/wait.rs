@@ -12,6 +12,8 @@ use core::cell::Cell;
 use core::num::NonZero;
 use std::time::{Duration, Instant};
 
+use mizzen_shm::slice;
+
 use crate::roll::{self, WaitsFor};
 
 /// How long a sleeping thread trusts its senders to ring. A lost ring, which only a broken peer can cause, costs this much.
@@ -33,6 +35,8 @@ const CROWDED_YIELD: Duration = Duration::from_nanos(700);
 /// One that takes longer than this let a thread run that does not soon give way in turn: it computes. Who yields to such a
 /// thread comes back when its time slice is over, message or not; who sleeps is woken by the message.
 const OCCUPIED_YIELD: Duration = Duration::from_millis(1);
+/// A thread that waited so long waits for something rare. It loses nothing by sleeping at once.
+const LONG_WAIT: Duration = Duration::from_micros(500);
 
 /// A wait is usual until then. Longer than the launcher's limit of one line in ten seconds.
 const FIRST_REMARK: Duration = Duration::from_millis(10_100);
@@ -80,6 +84,10 @@ pub struct Contention {
     occupied: Cell<u8>,
     /// Yields in a row, up to two, after which others had computed.
     long_yields: Cell<u8>,
+    /// Signs that the thread waits for something rare: long waits are, and waits that follow one another soon are against it.
+    rare: Cell<u8>,
+    /// When it first paused in the last wait.
+    paused_at: Cell<Option<Instant>>,
     /// How many waits began on a network, and how many of the last ones ended in sleep.
     waits: Cell<u8>,
     late: Cell<u8>,
@@ -91,6 +99,11 @@ impl Contention {
     const MOST: u8 = 16;
     /// Sleeps after a yield that took long, before yielding is tried again.
     const OCCUPIED_FOR: u8 = 250;
+    /// What a long wait counts, against one that followed soon: it may have begun late, because the thread was. And what is enough, and
+    /// the most: among many threads that pass messages some wait for long now and then.
+    const LONG: u8 = 2;
+    const RARE: u8 = 10;
+    const RARE_MOST: u8 = 20;
     /// Sleeps in a row before a thread expects what it waits for to be late; and how often it is patient all the same, to
     /// see whether that is still so.
     const LATE: u8 = 4;
@@ -139,12 +152,24 @@ impl Contention {
         occupied > 0
     }
 
-    /// Lets other threads run, and notices whether there were any.
-    fn give_way(&self) {
+    /// Lets other threads run, and notices whether there were any: when it began, and how long it took.
+    fn give_way(&self) -> (Instant, Duration) {
         let before = Instant::now();
         std::thread::yield_now();
         let signs = self.signs.get();
         let took = before.elapsed();
+        self.note_yield(took);
+        let crowded = took > CROWDED_YIELD;
+        self.signs.set(if crowded {
+            (signs + 2).min(Self::MOST)
+        } else {
+            signs.saturating_sub(1)
+        });
+        (before, took)
+    }
+
+    /// Whether a yield tells that others compute.
+    fn note_yield(&self, took: Duration) {
         let known = self.long_yields.get();
         // One may be an accident; where it was so before, it is none, even if the slice was shorter.
         if took > OCCUPIED_YIELD || known == 2 && took > OCCUPIED_YIELD / 5 {
@@ -155,12 +180,33 @@ impl Contention {
         } else if took < OCCUPIED_YIELD / 20 {
             self.long_yields.set(0);
         }
-        let crowded = took > CROWDED_YIELD;
-        self.signs.set(if crowded {
-            (signs + 2).min(Self::MOST)
-        } else {
-            signs.saturating_sub(1)
-        });
+    }
+
+    /// The thread pauses for the first time in a wait.
+    fn note_pause(&self, now: Instant) {
+        let before = self.paused_at.replace(Some(now));
+        if before.is_some_and(|before| now - before < LONG_WAIT) {
+            let was_rare = self.is_rare();
+            self.rare.set(self.rare.get().saturating_sub(1));
+            if was_rare && !self.is_rare() {
+                slice::give_back();
+            }
+        }
+    }
+
+    /// The thread has waited for long, yielding or asleep.
+    fn note_long_wait(&self) {
+        let rare = self.rare.get() + Self::LONG;
+        self.rare.set(rare.min(Self::RARE_MOST));
+        if self.is_rare() {
+            slice::shorten();
+        }
+    }
+
+    /// Whether what the thread waits for is rare. It then loses nothing by sleeping at once, and has to go on soon when it is woken,
+    /// whoever computes.
+    fn is_rare(&self) -> bool {
+        self.rare.get() >= Self::RARE
     }
 }
 
@@ -193,6 +239,8 @@ struct Pace {
     spins: u32,
     quick_looks: u32,
     yields: u32,
+    /// Whether a message rings. Not every network does: who sleeps may make rare what would come soon.
+    rings: bool,
 }
 
 /// For what comes through memory.
@@ -200,12 +248,14 @@ const MEMORY: Pace = Pace {
     spins: SPINS,
     quick_looks: QUICK_LOOKS,
     yields: YIELDS,
+    rings: true,
 };
 /// For what comes over a network.
 const NETWORK: Pace = Pace {
     spins: NETWORK_SPINS,
     quick_looks: 0,
     yields: NETWORK_YIELDS,
+    rings: false,
 };
 /// For what comes over a network, and usually late.
 const LATE: Pace = Pace {
@@ -277,9 +327,16 @@ impl<'a> Patience<'a> {
             .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// How long it has been since somebody first asked.
+    /// How long it has been since somebody first asked, or since it first gave way.
     pub fn waited(&mut self) -> Duration {
         self.started.get_or_insert_with(Instant::now).elapsed()
+    }
+
+    /// Called after sleeping, by whoever waits in the same way again.
+    pub fn note_woken(&mut self) {
+        if self.waited() > LONG_WAIT {
+            self.contention.note_long_wait();
+        }
     }
 
     /// How long it has been, if the user should be told: after ten seconds, and then less and less often.
@@ -294,7 +351,9 @@ impl<'a> Patience<'a> {
 
     #[cold]
     fn pause(&mut self) -> Step {
-        let yields = if self.contention.is_felt() {
+        let yields = if self.pace.rings && self.contention.is_rare() {
+            0
+        } else if self.contention.is_felt() {
             CROWDED_YIELDS
         } else {
             self.pace.yields
@@ -306,7 +365,7 @@ impl<'a> Patience<'a> {
         }
         if let Some(deadline) = self.deadline {
             let now = Instant::now();
-            let started = *self.started.get_or_insert(now);
+            let started = self.pause_from(now);
             if now >= deadline {
                 return Step::Expired(now - started);
             }
@@ -315,10 +374,23 @@ impl<'a> Patience<'a> {
             }
         }
         if sleepy {
+            self.pause_from(Instant::now());
             return Step::Sleep(NAP);
         }
-        self.contention.give_way();
+        let (began, took) = self.contention.give_way();
+        let waited = began - self.pause_from(began);
+        if waited <= LONG_WAIT && waited + took > LONG_WAIT {
+            self.contention.note_long_wait();
+        }
         Step::Again
+    }
+
+    /// When the wait began to pause: now, if it had not.
+    fn pause_from(&mut self, now: Instant) -> Instant {
+        if self.started.is_none() {
+            self.contention.note_pause(now);
+        }
+        *self.started.get_or_insert(now)
     }
 }
 
@@ -364,6 +436,50 @@ mod tests {
     fn mine(mark: &str) -> Vec<Wait> {
         let (all, _) = call(usize::MAX);
         all.into_iter().filter(|wait| wait.what == mark).collect()
+    }
+
+    const SLICE: Duration = Duration::from_millis(3);
+    const MOMENT: Duration = Duration::from_nanos(300);
+
+    #[test]
+    fn among_threads_that_pass_messages_one_long_yield_is_an_accident() {
+        let contention = Contention::default();
+        for _ in 0..10 {
+            contention.note_yield(SLICE);
+            contention.note_yield(MOMENT);
+            assert!(!contention.is_occupied());
+        }
+        contention.note_yield(SLICE);
+        contention.note_yield(SLICE);
+        assert!(contention.is_occupied());
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_what_is_rare_sleeps_at_once() {
+        let contention = Contention::default();
+        let steps = || {
+            let mut patience = Patience::until(None, &contention);
+            let steps = core::iter::repeat_with(|| patience.step());
+            steps.take_while(|step| *step == Step::Again).count() as u32
+        };
+        assert!(steps() > SPINS);
+        (0..8).for_each(|_| contention.note_long_wait());
+        assert!(steps() <= SPINS);
+    }
+
+    #[test]
+    fn what_comes_soon_again_and_again_is_not_rare() {
+        let contention = Contention::default();
+        (0..20).for_each(|_| contention.note_long_wait());
+        let now = Instant::now();
+        let pause = |contention: &Contention, count: u32, apart: Duration| {
+            (0..count).for_each(|number| contention.note_pause(now + apart * number));
+        };
+        pause(&contention, 10, SLICE);
+        pause(&contention, 8, MOMENT);
+        assert!(contention.is_rare(), "the thread may have been late");
+        pause(&contention, 4, MOMENT);
+        assert!(!contention.is_rare());
     }
 
     #[test]

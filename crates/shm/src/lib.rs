@@ -9,6 +9,7 @@
 //!   without a descriptor.
 //! - [`futex`]: sleeping on a word of shared memory.
 //! - [`barrier`]: a fence that one thread makes for all.
+//! - [`mod@slice`]: whose turn it is among threads that compute.
 //!
 //! Nothing here has a name in a file system: what a killed process held, the kernel takes back.
 //!
@@ -20,6 +21,7 @@ pub mod futex;
 mod process;
 mod region;
 mod segment;
+pub mod slice;
 mod socket;
 
 pub use process::{ProcessError, ProcessFd, ProcessStamp};

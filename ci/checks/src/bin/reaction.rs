@@ -2,6 +2,7 @@
 //! compute. Rank 1 sends the time every few milliseconds; a task of rank 0 retrieves.
 //!
 //! `mizzen run -n 2 -- reaction [MESSAGES]`, or `idle` instead of a number: two processes with workers that have nothing to do.
+//! `reaction half` is another program, which takes half a core until it is ended, a minute at most.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,16 +15,24 @@ use rustix::time::{ClockId, clock_gettime};
 /// Not in step with the system's time slices.
 const PAUSE: Duration = Duration::from_micros(2300);
 const IDLE: Duration = Duration::from_secs(5);
-/// What half and nine tenths of the messages must not take, in microseconds. A quiet machine needs some tens; a busy one has
-/// to give the task a core within a few time slices.
-const MEDIAN_US: f64 = 5_000.0;
-const P90_US: f64 = 50_000.0;
+/// How long another program computes, and then sleeps.
+const HALF: Duration = Duration::from_millis(5);
+/// What 9 and 99 of 100 messages must not take, in microseconds. A task that waits for a worker to become free waits for the end of the
+/// computation; one that the system's time slices let through, for several milliseconds.
+const BOUND_US: f64 = 100.0;
+/// What the process ends with if only the second is missed: threads of the system's own, which nobody goes before, do that now and
+/// then.
+const MISSED: i32 = 3;
 /// What a process with nothing to do may use, in percent of a core: far more than it does, far less than one that looks all
 /// the time.
 const IDLE_PERCENT: f64 = 2.0;
 
 fn main() -> anyhow::Result<()> {
     let what = std::env::args().nth(1).unwrap_or("2000".into());
+    if what == "half" {
+        take_half();
+        return Ok(());
+    }
     let deck = Deck::join()?;
     deck.at_least(2)?;
     if what == "idle" {
@@ -65,8 +74,6 @@ fn main() -> anyhow::Result<()> {
     computing.into_iter().try_for_each(|task| task.join())?;
     times.sort_unstable();
     let at = |share: f64| times[(share * (times.len() - 1) as f64) as usize] as f64 / 1e3;
-    // A task that waits for a worker to become free waits for the end of the computation; one that the system's time slices
-    // let through, for several of them.
     ensure!(
         times.len() == messages as usize && messages > 0,
         "messages are missing"
@@ -79,12 +86,25 @@ fn main() -> anyhow::Result<()> {
         at(0.999),
         at(1.0)
     );
-    ensure!(
-        at(0.5) < MEDIAN_US,
-        "the median is not below {MEDIAN_US} µs"
-    );
-    ensure!(at(0.9) < P90_US, "p90 is not below {P90_US} µs");
+    ensure!(at(0.9) < BOUND_US, "p90 is not below {BOUND_US} µs");
+    drop(deck);
+    if at(0.99) >= BOUND_US {
+        eprintln!("p99 is not below {BOUND_US} µs");
+        std::process::exit(MISSED);
+    }
     Ok(())
+}
+
+/// Computes half of the time.
+fn take_half() {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(60) {
+        let turn = Instant::now();
+        while turn.elapsed() < HALF {
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(HALF);
+    }
 }
 
 /// A process with a service, a task that awaits a message, and nothing to do.

@@ -205,5 +205,6 @@ impl<'a, A: Awaited> Wait<'a, A> {
             || awaited.is_ready(),
             || awaited.for_each(|mailbox| mailbox.set_bell(None)),
         );
+        self.patience.note_woken();
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mizzen_lane::Parked;
+use mizzen_shm::slice;
 
 use super::roster::Workers;
 use super::source::{Source, Worker};
@@ -137,6 +138,7 @@ impl WorkerThread {
                 continue;
             }
             if let Some(task) = self.workers.next_task() {
+                slice::give_back();
                 task.run();
                 continue;
             }
@@ -156,6 +158,7 @@ impl WorkerThread {
         while !self.workers.roster.is_stopped() && !self.workers.roster.has_surplus() {
             if let Some(task) = self.workers.next_task() {
                 self.step_aside();
+                slice::give_back();
                 task.run();
                 return;
             }
@@ -171,6 +174,7 @@ impl WorkerThread {
                 Step::Sleep(nap) => {
                     self.stop_polling();
                     self.sleep(nap);
+                    patience.note_woken();
                 }
                 Step::Again | Step::Expired(_) => self.start_polling(),
             }
