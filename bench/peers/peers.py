@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from install import BIN, RUST, VENV, debian_version
 
-LARGE = "1K,8K,16K,32K,64K,256K,1M,4M"
+SMALL = "8,32,56,64,96,128,256,512"
+LARGE = "1K,2K,4K,8K,16K,32K,64K,256K,1M,4M"
 START_PROCESSES = 64
 
 
@@ -91,7 +92,8 @@ def ours():
 
     def small(path, *words):
         return (
-            bench("latency", "--path", path, "--sizes", "8,56,62", *words, runs=5),
+            bench("latency", "--path", path, "--sizes", SMALL, *words, runs=5),
+            bench("latency", "--path", path, "--sizes", SMALL, "--separate", *words, runs=5),
             bench("rate", "--path", path, "--sizes", "8", *words, runs=5),
         )
 
@@ -105,7 +107,7 @@ def ours():
             "Mizzen",
             "copies",
             bench("latency", "--path", "process", "--sizes", f"{LARGE},64M"),
-            bench("latency", "--path", "process", "--sizes", LARGE, "--separate"),
+            bench("latency", "--path", "process", "--sizes", f"{LARGE},64M", "--separate"),
             bench("bandwidth", "--path", "process", "--sizes", LARGE),
         ),
         item("Mizzen", "hand", bench("latency", "--path", "process", "--sizes", "64K,1M", "--lent")),
@@ -219,14 +221,15 @@ def ucx():
     return found
 
 
+SHORT = dict.fromkeys([8, 32, 56, 64, 96, 128, 256, 512], 100000)
 # Files for ucx_perftest: for each metric its test; for each size the number of messages.
 PERFTEST = {
-    "small": ({"lat": "tag_lat"}, {8: 200000, 56: 200000, 62: 200000}),
-    "am": ({"lat": "ucp_am_lat"}, {8: 200000, 56: 200000, 62: 200000}),
+    "small": ({"sep": "tag_lat"}, SHORT),
+    "am": ({"sep": "ucp_am_lat"}, SHORT),
     "rate": ({"rate": "tag_bw"}, {8: 1000000}),
     "copies": (
         {"sep": "tag_lat", "bw": "tag_bw"},
-        {1 << 10: 30000, 8 << 10: 10000, 16 << 10: 6000, 32 << 10: 4000}
+        {1 << 10: 30000, 2 << 10: 30000, 4 << 10: 20000, 8 << 10: 10000, 16 << 10: 6000, 32 << 10: 4000}
         | {64 << 10: 2500, 256 << 10: 1000, 1 << 20: 250, 4 << 20: 40},
     ),
 }  # fmt: skip
@@ -263,10 +266,9 @@ def libfabric():
         common = ["-p", "shm", "-e", "rdm", "-m", "msg", "-I", count, "-S", size]
         server = ["taskset", "-c", 0, "fi_pingpong", "-B", "PORT", *common]
         client = ["taskset", "-c", 1, "fi_pingpong", "-P", "PORT", *common, "127.0.0.1"]
-        metric = "lat" if size < 1024 else "sep"
-        return Command(client, {}, server, lambda output: pingpong_figures(output, f"{metric} {size}"), timeout=10)
+        return Command(client, {}, server, lambda output: pingpong_figures(output, f"sep {size}"), timeout=10)
 
-    small = [pingpong(8, 50000), pingpong(56, 50000)]
+    small = [pingpong(size, 50000) for size in (8, 64, 256)]
     copies = [pingpong(1 << 10, 20000), pingpong(64 << 10, 3000), pingpong(1 << 20, 300)]
     return [
         Item("libfabric shm, fi_pingpong", "small", small, ("debian",)),

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 
 from figures import Figures
 
-SIZES = [8, 56, 62] + [count << 10 for count in (1, 8, 16, 32, 64, 256, 1024, 4096)]
+SIZES = [8, 32, 56, 64, 96, 128, 256, 512] + [count << 10 for count in (1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096)]
 # One colour a family, one dash a version.
 COLOURS = {"floor": "0.45", "Mizzen": "#c1121f", "Open MPI": "#1d4e89", "MPICH": "#2a9d8f", "Intel MPI": "#7b2cbf"}
 COLOURS |= {"UCX": "#e08e00", "libfabric": "#8a5a00", "iceoryx2": "#e75a9b", "ZeroMQ": "#5c8001", "NNG": "#9aa600"}

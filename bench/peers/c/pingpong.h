@@ -136,13 +136,15 @@ static void allocate_buffers(size_t size) {
   outbox = memory(size, MAP_PRIVATE);
 }
 
-static const size_t SMALL[] = {8, 56, 62};
-static const size_t LARGE[] = {1 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+static const size_t SMALL[] = {8, 32, 56, 64, 96, 128, 256, 512};
+static const size_t LARGE[] = {1 << 10,  2 << 10,  4 << 10,   8 << 10, 16 << 10,
+                               32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
 #define EACH(size, sizes) (const size_t *size = sizes; size < sizes + sizeof sizes / sizeof *sizes; size++)
 
 static inline void measure_small(int first) {
   allocate_buffers(4096);
-  for EACH (size, SMALL) latency(first, "lat", *size, 0.12);
+  for EACH (size, SMALL) latency(first, "lat", *size, 0.06);
+  for EACH (size, SMALL) latency(first, "sep", *size, 0.06);
   rate(first, 8, 0.035);
 }
 
@@ -153,6 +155,7 @@ static inline void measure_copies(int first, size_t largest) {
   if (largest == LARGEST) latency(first, "lat", LARGEST, 0.12);
   for EACH (size, LARGE)
     if (*size <= largest) latency(first, "sep", *size, 0.06);
+  if (largest == LARGEST) latency(first, "sep", LARGEST, 0.12);
   for EACH (size, LARGE)
     if (*size <= largest) bandwidth(first, *size, 0.08);
 }

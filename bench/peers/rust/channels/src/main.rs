@@ -104,10 +104,10 @@ fn main() {
     }
 }
 
-fn measure<C: Channel<[u8; 8]> + Channel<[u8; 56]> + Channel<[u8; 62]>>(wait: Wait) {
+fn measure<C: Channel<[u8; 8]> + Channel<[u8; 56]> + Channel<[u8; 64]>>(wait: Wait) {
     latency::<C, 8>(wait);
     latency::<C, 56>(wait);
-    latency::<C, 62>(wait);
+    latency::<C, 64>(wait);
     let rates = BATCHES.map(|batch| {
         let count = repetitions(stream::<C, 8>(wait, batch, 2), 2, 0.035);
         (count * batch) as f64 / stream::<C, 8>(wait, batch, count)

@@ -5,10 +5,12 @@
 use std::time::Instant;
 
 /// Sizes of short messages.
-pub const SMALL: [usize; 3] = [8, 56, 62];
+pub const SMALL: [usize; 8] = [8, 32, 56, 64, 96, 128, 256, 512];
 /// Sizes of messages whose copies count.
-pub const LARGE: [usize; 8] = [
+pub const LARGE: [usize; 10] = [
     1 << 10,
+    2 << 10,
+    4 << 10,
     8 << 10,
     16 << 10,
     32 << 10,

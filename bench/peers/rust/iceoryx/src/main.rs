@@ -162,7 +162,7 @@ fn measure(test: &str, name: &str, first: bool) {
     pin(if first { "CORE_A" } else { "CORE_B" });
     match test {
         "small" => {
-            let mut ports = Ports::open(name, first, 64, Payload::Copied, Queue::Newest);
+            let mut ports = Ports::open(name, first, 512, Payload::Copied, Queue::Newest);
             SMALL
                 .iter()
                 .for_each(|size| latency(&mut ports, first, "lat", *size, 0.12));
