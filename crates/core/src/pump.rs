@@ -187,7 +187,7 @@ impl MemoryLink {
         if self.has_unsent_notices() || !mine.is_queue_empty() {
             return Exact::Other;
         }
-        if !self.peek.is_ready() {
+        if !self.peek.is_begun() {
             return Exact::Nothing;
         }
         let Some(mut inbound) = try_lock(&self.inbound) else {

@@ -1,10 +1,16 @@
 //! The receiving end of a lane.
 #![allow(unsafe_code)]
 
-use crate::layout::{Control, Extent, Kind, SHORT_MAX, SLOT_MAX, SLOT_WORDS, lead, slots_of};
+use crate::layout::{
+    Control, Extent, Kind, SHORT_MAX, SLOT_MAX, SLOT_WORDS, WRITTEN, lead, slots_of,
+};
 use crate::ring::{LaneError, Ring, whole_lines};
 use crate::steps::step;
-use crate::sync::{Arc, AtomicU64, Ordering, fence};
+use crate::sync::{Arc, AtomicU64, Ordering, fence, spin_loop};
+
+/// How often to look for more of a message whose sender is writing it: a step takes it less than a microsecond, unless it has lost its
+/// core.
+const GROWING_LOOKS: u32 = if cfg!(loom) { 1 } else { 256 };
 
 /// The receiving end of a lane, owned by one thread at a time.
 #[derive(Debug)]
@@ -179,6 +185,8 @@ impl Consumer {
                 Arrival::Eager(self.hold(control.tag, load(0), extent))
             }
             Kind::Close => Arrival::Closed,
+            // As if it were not announced yet.
+            Kind::Growing => return Ok(None),
             Kind::Second => return Err(LaneError::Corrupt),
         };
         step("lane.consume.copied");
@@ -271,21 +279,22 @@ impl Consumer {
         let position = self.next as u32;
         let line = self.ring.sender.line(self.ring.shape.slot_line(position));
         let load = |index: usize| line[index].load(Ordering::Relaxed);
-        let expected = Control {
-            kind: Kind::Eager,
-            len: 0,
-            tag,
-        };
+        let kind = |kind| Control { kind, len: 0, tag }.encode(position);
+        let (whole, growing) = (kind(Kind::Eager), kind(Kind::Growing));
         let extent = Extent::decode(load(1), self.ring.shape);
         let Some(extent) = extent.filter(|extent| extent.len as usize == target.len()) else {
             return Exact::Other;
         };
-        if word != expected.encode(position) || address.is_some_and(|address| load(0) != address) {
+        if ![whole, growing].contains(&word) || address.is_some_and(|address| load(0) != address) {
             return Exact::Other;
         }
         step("lane.consume.seen");
-        // SAFETY: the bytes were announced, and the one sending end writes them again only when the slot is released, below.
-        unsafe { self.ring.read_bytes(extent, 0, target) };
+        if word == whole {
+            // SAFETY: the bytes were announced, and the one sending end writes them again only when the slot is released, below.
+            unsafe { self.ring.read_bytes(extent, 0, target) };
+        } else if !self.copy_growing(extent, whole, target) {
+            return Exact::Nothing;
+        }
         step("lane.consume.copied");
         self.advance();
         self.untold += whole_lines(extent.len);
@@ -294,6 +303,38 @@ impl Consumer {
         }
         step("lane.consume.advanced");
         Exact::Taken
+    }
+
+    /// Copies a message while its sender still writes it, until its control word is `whole`. `false`: the sender does not go on; the
+    /// message is there as before, and is copied from its beginning the next time.
+    fn copy_growing(&self, extent: Extent, whole: u64, target: &mut [u8]) -> bool {
+        let position = self.next as u32;
+        let line = self.ring.sender.line(self.ring.shape.slot_line(position));
+        let (mut here, mut looks) = (0, 0);
+        loop {
+            let is_whole = self.ring.control_word(position) == whole;
+            let written = if is_whole {
+                target.len()
+            } else {
+                // Acquire pairs with the release in `Ring::publish_bytes`.
+                let written = line[WRITTEN].load(Ordering::Acquire);
+                target.len().min(written as usize)
+            };
+            if written > here {
+                let now = &mut target[here..written];
+                // SAFETY: these bytes were told of, and the one sending end writes them again only when the slot is released.
+                unsafe { self.ring.read_bytes(extent, here, now) };
+                (here, looks) = (written, 0);
+            }
+            if is_whole {
+                return true;
+            }
+            looks += 1;
+            if looks > GROWING_LOOKS {
+                return false;
+            }
+            spin_loop();
+        }
     }
 
     /// Takes the next message into `target` and returns its length, if it is a short one with this tag. `None` if it is
@@ -414,6 +455,13 @@ impl Peek {
     pub fn is_ready(&self) -> bool {
         let next = self.0.next.load(Ordering::Acquire);
         self.0.ring.is_announced(next as u32)
+    }
+
+    /// Whether one was, or the beginning of one that grows, which only [`Consumer::poll_exact`] takes.
+    #[must_use]
+    pub fn is_begun(&self) -> bool {
+        let next = self.0.next.load(Ordering::Acquire);
+        self.0.ring.is_begun(next as u32)
     }
 
     /// Slots taken so far.

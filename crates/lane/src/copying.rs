@@ -8,19 +8,22 @@
 
 use core::ptr::NonNull;
 
-/// Copies `source` to `target`, whose lines another core has read, and will read again.
+/// Copies `source` to `target`, whose lines another core has read, and will read again. The copy after this one will go to `next`: its
+/// first lines are asked for towards the end of this one. There need be no memory at `next`.
 ///
 /// # Safety
 ///
 /// `source.len()` bytes from `target` on can be written, and `source` is not among them.
 #[inline]
-pub(crate) unsafe fn copy_for_another_core(target: NonNull<u8>, source: &[u8]) {
+pub(crate) unsafe fn copy_for_another_core(target: NonNull<u8>, source: &[u8], next: *const u8) {
     #[cfg(target_arch = "x86_64")]
     if source.len() >= x86::LEAST && std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: as the caller promised; the instructions are there.
-        unsafe { x86::copy::<true>(target.as_ptr(), source.as_ptr(), source.len()) };
+        unsafe { x86::copy_claiming(target.as_ptr(), source.as_ptr(), source.len(), next) };
         return;
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = next;
     // SAFETY: as the caller promised.
     unsafe { target.copy_from_nonoverlapping(NonNull::from(source).cast(), source.len()) }
 }
@@ -36,7 +39,9 @@ pub(crate) unsafe fn copy_from_another_core(source: NonNull<u8>, target: &mut [u
     if target.len() >= x86::LEAST && std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: as the caller promised; `target` is a Rust reference, so it does not overlap memory that nobody may hold
         // references to. The instructions are there.
-        unsafe { x86::copy::<false>(target.as_mut_ptr(), source.as_ptr(), target.len()) };
+        unsafe {
+            x86::copy(target.as_mut_ptr(), source.as_ptr(), target.len(), |_| ());
+        }
         return;
     }
     // SAFETY: as the caller promised.
@@ -64,27 +69,56 @@ mod x86 {
 
     /// From how many bytes on it makes a difference.
     pub(super) const LEAST: usize = 2 << 10;
-    /// How far ahead lines are asked for. From 1,024 on it hardly matters. What lies behind the end is mostly where the next
-    /// message goes.
+    /// How far ahead lines are asked for. From 1,024 on it hardly matters.
     const AHEAD: usize = 4096;
     pub(super) const LINE: usize = 64;
     /// Bytes of one turn of the loop: two lines.
     const TURN: usize = 2 * LINE;
 
-    /// Copies `len` bytes; with `CLAIM`, the lines that it writes are asked for ahead.
+    /// Copies `len` bytes. The lines that it writes are asked for ahead, and behind its end those at `next`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`copy`].
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn copy_claiming(
+        target: *mut u8,
+        source: *const u8,
+        len: usize,
+        next: *const u8,
+    ) {
+        let inside = len.saturating_sub(AHEAD) / TURN * TURN;
+        let ahead = target.cast_const().wrapping_add(AHEAD);
+        // What is asked for next begins where what was asked for ends.
+        let beyond = next.wrapping_add((inside + AHEAD).saturating_sub(len));
+        // SAFETY: two parts of what the caller promised.
+        unsafe {
+            copy(target, source, inside, |at| {
+                claim_turn(ahead.wrapping_add(at))
+            });
+            copy(target.add(inside), source.add(inside), len - inside, |at| {
+                claim_turn(beyond.wrapping_add(at))
+            });
+        }
+    }
+
+    /// Copies `len` bytes, and calls `before` with the place of each turn.
     ///
     /// # Safety
     ///
     /// The processor has AVX2. `len` bytes can be read from `source` on and written from `target` on, and do not overlap.
+    #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn copy<const CLAIM: bool>(target: *mut u8, source: *const u8, len: usize) {
+    pub(super) unsafe fn copy(
+        target: *mut u8,
+        source: *const u8,
+        len: usize,
+        before: impl Fn(usize),
+    ) {
         let whole = len / TURN * TURN;
         let mut at = 0;
         while at < whole {
-            if CLAIM {
-                claim(target.wrapping_add(at + AHEAD));
-                claim(target.wrapping_add(at + AHEAD + LINE));
-            }
+            before(at);
             // SAFETY: the turn ends before `whole`, so it lies inside what the caller promised of both. No closure: it would not
             // have this function's instructions.
             unsafe {
@@ -107,6 +141,12 @@ mod x86 {
                 .add(whole)
                 .copy_from_nonoverlapping(source.add(whole), len - whole);
         }
+    }
+
+    #[inline(always)]
+    fn claim_turn(at: *const u8) {
+        claim(at);
+        claim(at.wrapping_add(LINE));
     }
 
     /// Asks for the line at `at`, to write to it. The processor leaves it if there is no such memory.
@@ -149,7 +189,8 @@ mod tests {
     fn both_ways_copy_what_they_should_and_nothing_else() {
         // SAFETY: the targets are as long as the sources, and lie elsewhere.
         check(|target, source| unsafe {
-            copy_for_another_core(NonNull::from(target).cast(), source);
+            let next = target.as_ptr_range().end;
+            copy_for_another_core(NonNull::from(target).cast(), source, next);
         });
         // SAFETY: as above.
         check(|target, source| unsafe {

@@ -19,18 +19,26 @@ impl Extent {
         1 << self.order
     }
 
-    /// Writes at `offset`. The receiver of the message may look at other parts meanwhile.
+    /// Writes at `offset`. The receiver of the message may look at other parts meanwhile. What is written after the end of this extent
+    /// goes to `next`, if that is known.
     ///
     /// # Panics
     ///
     /// If that reaches beyond the end.
-    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8], next: Option<&Self>) {
         assert!(
             bytes.len() <= self.len() && offset <= self.len() - bytes.len(),
             "a chunk holds the bytes"
         );
+        let (at, end) = (self.offset + offset, offset + bytes.len());
+        let next = match next {
+            _ if end < self.len() => self.region.address(self.offset + end),
+            Some(next) => next.region.address(next.offset),
+            // What lies behind is somebody else's.
+            None => self.region.address(at),
+        };
         // SAFETY: this is inside of what the arena gave to us alone; its receiver, if it has one yet, looks at these bytes
         // only after they were told as filled, and they are written before.
-        unsafe { self.region.copy_in(self.offset + offset, bytes) };
+        unsafe { self.region.copy_in_before(at, bytes, next) };
     }
 }

@@ -227,7 +227,7 @@ impl<B: Backing> Filling<B> {
             let Some(chunk) = chunk else {
                 return Ok(Written::Unwanted);
             };
-            chunk.write(within, now);
+            chunk.write(within, now, self.stream.chunks.front());
             self.filled += now.len();
             rest = later;
             if self.filled == self.tell_at {

@@ -12,6 +12,7 @@
 //! | sender | 0 | `waiting`: bell number + 1 of a sender blocked on a full lane, or 0 | sender | receiver | fences, see `signal` |
 //! | sender | 128 + 64·i | 7 payload words of slot i | sender | receiver | relaxed; ordered by the control word |
 //! | sender | 128 + 64·i + 56 | control word of slot i | sender | receiver | release / acquire; that of a second slot relaxed, ordered by the first |
+//! | sender | 128 + 64·i + 16 | of a message that grows: how many of its bytes are written | sender | receiver | release / acquire |
 //! | sender | after the slots | byte ring | sender | receiver | plain copies; ordered by the control word |
 //! | receiver | 0 | `released`: slots read so far, never decreasing | receiver | sender | release (max) / acquire |
 
@@ -23,6 +24,10 @@ pub(crate) const SLOT_WORDS: usize = SLOT_MAX / 8;
 pub const SHORT_MAX: usize = 2 * SLOT_MAX;
 
 pub(crate) const LINE: usize = 64;
+/// How a control word says [`Kind::Growing`].
+const GROWING: u8 = 5;
+/// The payload word of a message that grows in which its sender says how many bytes are written.
+pub(crate) const WRITTEN: usize = 2;
 /// Two lines that are fetched together, and where they begin.
 const BLOCK: usize = 2 * LINE;
 
@@ -94,6 +99,9 @@ pub(crate) enum Kind {
     Close,
     /// The second slot of a short message.
     Second,
+    /// An eager message that is still being written. Its control word becomes that of an eager one with its last byte: before that it
+    /// is announced only to those who copy it out meanwhile.
+    Growing,
 }
 
 /// The word that announces a slot: sequence number, kind, length of a short message, and the user's tag.
@@ -138,20 +146,26 @@ impl Control {
     /// as zero, and what a slot held one lap earlier differs by the number of slots.
     pub(crate) const fn encode(self, position: u32) -> u64 {
         let kind = match self.kind {
-            Kind::Short => 1,
+            Kind::Short => 1u8,
             Kind::Eager => 2,
             Kind::Close => 3,
             Kind::Second => 4,
+            Kind::Growing => GROWING,
         };
         position.wrapping_add(1) as u64
-            | kind << 32
+            | (kind as u64) << 32
             | (self.len as u64) << 40
             | (self.tag as u64) << 48
     }
 
-    /// Whether `word` announces the slot at `position`.
+    /// Whether `word` announces the slot at `position`, be it of a message that still grows.
     pub(crate) const fn announces(word: u64, position: u32) -> bool {
         word as u32 == position.wrapping_add(1)
+    }
+
+    /// Whether `word` announces the slot at `position`, and all of its message is there.
+    pub(crate) const fn announces_whole(word: u64, position: u32) -> bool {
+        Self::announces(word, position) && (word >> 32) as u8 != GROWING
     }
 
     /// The parts of an announced word, or `None` if the peer wrote nonsense.
@@ -161,6 +175,7 @@ impl Control {
             2 => Kind::Eager,
             3 => Kind::Close,
             4 => Kind::Second,
+            GROWING => Kind::Growing,
             _ => return None,
         };
         let len = (word >> 40) as u8;
@@ -203,7 +218,13 @@ mod tests {
 
     #[test]
     fn every_control_word_decodes_to_what_was_encoded() {
-        for kind in [Kind::Short, Kind::Eager, Kind::Close, Kind::Second] {
+        for kind in [
+            Kind::Short,
+            Kind::Eager,
+            Kind::Close,
+            Kind::Second,
+            Kind::Growing,
+        ] {
             for len in 0..=SHORT_MAX as u8 {
                 for position in [0, 1, 63, u32::MAX - 1, u32::MAX] {
                     let control = Control {

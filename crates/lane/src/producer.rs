@@ -150,16 +150,9 @@ impl Producer {
             }
         };
         // SAFETY: this is the one sending end, and `place` found the bytes free: the receiver released what was there.
-        unsafe { self.ring.write_bytes(extent, parts) };
+        unsafe { self.ring.publish_bytes(self.head, extent, tag, to, parts) };
         self.byte_head = byte_head;
-        self.publish(
-            Control {
-                kind: Kind::Eager,
-                len: 0,
-                tag,
-            },
-            &[to, extent.encode()],
-        );
+        self.advance();
         self.ring.claim_after(extent);
         Ok(())
     }
@@ -171,14 +164,13 @@ impl Producer {
     /// [`Refused::Full`] when there is no slot for it now.
     pub fn try_close(&mut self) -> Result<(), Refused> {
         self.reserve(1)?;
-        self.publish(
-            Control {
-                kind: Kind::Close,
-                len: 0,
-                tag: 0,
-            },
-            &[],
-        );
+        let control = Control {
+            kind: Kind::Close,
+            len: 0,
+            tag: 0,
+        };
+        self.ring.publish(self.head, control, &[]);
+        self.advance();
         Ok(())
     }
 
@@ -232,11 +224,6 @@ impl Producer {
         }
         let last_released = self.released.wrapping_sub(1);
         self.byte_ends[self.index(last_released)]
-    }
-
-    fn publish(&mut self, control: Control, words: &[u64]) {
-        self.ring.publish(self.head, control, words);
-        self.advance();
     }
 
     #[inline]

@@ -266,6 +266,18 @@ mod memory {
         /// If it does not fit, or the memory is read-only.
         #[inline]
         pub unsafe fn copy_in(&self, offset: usize, source: &[u8]) {
+            let next = self.base.as_ptr().wrapping_add(offset + source.len());
+            // SAFETY: as the caller promised.
+            unsafe { self.copy_in_before(offset, source, next) }
+        }
+
+        /// As [`copy_in`](Self::copy_in). The copy after this one will go to `next`, which need not be memory.
+        ///
+        /// # Safety
+        ///
+        /// As for [`copy_in`](Self::copy_in).
+        #[inline]
+        pub(crate) unsafe fn copy_in_before(&self, offset: usize, source: &[u8], next: *const u8) {
             self.assert_writable();
             assert!(
                 offset <= self.len && source.len() <= self.len - offset,
@@ -273,13 +285,19 @@ mod memory {
             );
             // SAFETY: the range was checked; `source` is a Rust reference, so it does not overlap memory that
             // nobody may hold references to; nobody else accesses the bytes, as the caller promised.
-            unsafe { copy_for_another_core(self.base.add(offset), source) }
+            unsafe { copy_for_another_core(self.base.add(offset), source, next) }
+        }
+
+        /// The address of `offset`, which need not lie inside: for [`copy_in_before`](Self::copy_in_before).
+        #[inline]
+        pub(crate) fn address(&self, offset: usize) -> *const u8 {
+            self.base.as_ptr().wrapping_add(offset)
         }
 
         /// Asks for the lines of `len` bytes at `offset`, which will be written next: a hint, which changes nothing.
         #[inline]
         pub(crate) fn claim(&self, offset: usize, len: usize) {
-            claim(self.base.as_ptr().wrapping_add(offset), len);
+            claim(self.address(offset), len);
         }
 
         /// Copies from the region at `offset` into `target`.
@@ -408,6 +426,15 @@ mod model {
                 // SAFETY: loom reports an access that is not ordered.
                 cell.with_mut(|cell| unsafe { *cell = *byte });
             }
+        }
+
+        pub(crate) unsafe fn copy_in_before(&self, offset: usize, source: &[u8], _: *const u8) {
+            // SAFETY: as the caller promised.
+            unsafe { self.copy_in(offset, source) }
+        }
+
+        pub(crate) fn address(&self, _: usize) -> *const u8 {
+            core::ptr::null()
         }
 
         pub unsafe fn copy_out(&self, offset: usize, target: &mut [u8]) {

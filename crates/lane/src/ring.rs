@@ -1,10 +1,17 @@
 //! The two regions of a lane with their shape, and what both kinds of sender do with them.
 #![allow(unsafe_code)]
 
-use crate::layout::{Control, Extent, Kind, LINE, SLOT_MAX, SLOT_WORDS, Shape, lead};
+use crate::layout::{Control, Extent, Kind, LINE, SLOT_MAX, SLOT_WORDS, Shape, WRITTEN, lead};
 use crate::region::Region;
 use crate::steps::step;
 use crate::sync::{AtomicU64, Ordering, fence};
+
+/// From how many bytes on a message is announced before all of it is written: the time that its receiver is ahead then is worth the
+/// lines that tell it. A model follows every byte, and most of its messages are to be announced whole.
+const GROWS_FROM: usize = if cfg!(loom) { 100 } else { 5 << 10 };
+/// Bytes that are written before it is announced, and between two tellings after that.
+const FIRST_STEP: usize = if cfg!(loom) { 96 } else { 2 << 10 };
+const STEP: usize = if cfg!(loom) { 4 } else { 4 << 10 };
 
 /// Why a lane did not take a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -147,12 +154,23 @@ impl Ring {
             .checked_sub(1)
     }
 
-    /// Whether the slot at `position` is announced.
+    /// Whether the slot at `position` is announced, and all of its message is there.
     #[inline]
     pub(crate) fn is_announced(&self, position: u32) -> bool {
+        Control::announces_whole(self.control_word(position), position)
+    }
+
+    /// Whether the slot at `position` is announced, be it of a message that still grows.
+    #[inline]
+    pub(crate) fn is_begun(&self, position: u32) -> bool {
+        Control::announces(self.control_word(position), position)
+    }
+
+    #[inline]
+    pub(crate) fn control_word(&self, position: u32) -> u64 {
         let line = self.sender.line(self.shape.slot_line(position));
         // Acquire pairs with the release in `publish`.
-        Control::announces(line[SLOT_WORDS].load(Ordering::Acquire), position)
+        line[SLOT_WORDS].load(Ordering::Acquire)
     }
 
     /// How many slots the receiver has read, checked against the slots sent so far.
@@ -260,23 +278,87 @@ impl Ring {
         step("lane.publish.after");
     }
 
-    /// Copies `parts` into the byte ring, one after the other. What is longer than the parts said does not fit into
-    /// `extent`, and is left out.
+    /// Copies `parts` into the byte ring, one after the other, and announces them in the slot at `position`, which the caller owns. A
+    /// message that is long enough to be worth it is announced when its first bytes are there, so that its receiver copies them while
+    /// the others are written. What is longer than the parts said does not fit into `extent`, and is left out.
     ///
     /// # Safety
     ///
     /// The caller has the bytes of `extent` to itself, among the threads of this process.
-    pub(crate) unsafe fn write_bytes(&self, extent: Extent, parts: impl Parts) {
+    pub(crate) unsafe fn publish_bytes(
+        &self,
+        position: u32,
+        extent: Extent,
+        tag: u16,
+        to: u64,
+        parts: impl Parts,
+    ) {
         step("lane.bytes.before");
-        let mut at = self.shape.bytes_offset() + extent.offset as usize;
-        let end = at + extent.len as usize;
-        parts.each(|part| {
-            let part = &part[..part.len().min(end - at)];
-            // SAFETY: this is inside `extent`, as the caller promised of it.
-            unsafe { self.sender.copy_in(at, part) };
-            at += part.len();
-        });
+        if extent.len as usize >= GROWS_FROM {
+            // SAFETY: as the caller promised.
+            unsafe { self.grow(position, extent, tag, to, parts) };
+        } else {
+            let mut at = self.shape.bytes_offset() + extent.offset as usize;
+            let end = at + extent.len as usize;
+            parts.each(|part| {
+                let part = &part[..part.len().min(end - at)];
+                // SAFETY: this is inside `extent`, as the caller promised of it.
+                unsafe { self.sender.copy_in(at, part) };
+                at += part.len();
+            });
+        }
         step("lane.bytes.after");
+        let control = Control {
+            kind: Kind::Eager,
+            len: 0,
+            tag,
+        };
+        self.publish(position, control, &[to, extent.encode()]);
+    }
+
+    /// Copies `parts`, and tells after the first step of them, and after each further one, how far it is.
+    ///
+    /// # Safety
+    ///
+    /// As for [`publish_bytes`](Self::publish_bytes).
+    unsafe fn grow(&self, position: u32, extent: Extent, tag: u16, to: u64, parts: impl Parts) {
+        let (offset, len) = (
+            self.shape.bytes_offset() + extent.offset as usize,
+            extent.len as usize,
+        );
+        let (mut written, mut tell_at) = (0, FIRST_STEP);
+        parts.each(|part| {
+            let mut rest = &part[..part.len().min(len - written)];
+            while !rest.is_empty() {
+                let now;
+                (now, rest) = rest.split_at(rest.len().min(tell_at - written));
+                // SAFETY: this is inside `extent`, as the caller promised of it.
+                unsafe { self.sender.copy_in(offset + written, now) };
+                written += now.len();
+                // The end is told by the control word of a whole message.
+                if written == tell_at && written < len {
+                    self.tell_written(position, extent, tag, to, written as u64);
+                    tell_at = (tell_at + STEP).min(len);
+                }
+            }
+        });
+    }
+
+    /// So many bytes of the message at `position` are written.
+    fn tell_written(&self, position: u32, extent: Extent, tag: u16, to: u64, written: u64) {
+        if written == FIRST_STEP as u64 {
+            let control = Control {
+                kind: Kind::Growing,
+                len: 0,
+                tag,
+            };
+            self.publish(position, control, &[to, extent.encode(), written]);
+        } else {
+            let line = self.sender.line(self.shape.slot_line(position));
+            // Release pairs with the acquire in `Consumer::copy_growing`: the bytes before the count.
+            line[WRITTEN].store(written, Ordering::Release);
+            step("lane.bytes.grown");
+        }
     }
 
     /// Asks for the lines behind `extent`, whose message was announced: the next one will mostly go there, and be as long.

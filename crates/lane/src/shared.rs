@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::consumer::Consumer;
-use crate::layout::{Control, Extent, Kind, SHORT_MAX, SLOT_WORDS, begins_block, lead, slots_of};
+use crate::layout::{Extent, SHORT_MAX, begins_block, lead, slots_of};
 use crate::ring::{Parts, Refused, Ring, place};
 use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
 
@@ -195,13 +195,7 @@ impl SharedProducer {
     ) -> Published<'_> {
         // SAFETY: this is the one sending end, and the claim gave these bytes to this thread alone: the receiver released what
         // was there.
-        unsafe { self.ring.write_bytes(extent, parts) };
-        let control = Control {
-            kind: Kind::Eager,
-            len: 0,
-            tag,
-        };
-        self.ring.publish(position, control, &[to, extent.encode()]);
+        unsafe { self.ring.publish_bytes(position, extent, tag, to, parts) };
         self.ring.claim_after(extent);
         self.published(position)
     }
@@ -333,12 +327,12 @@ impl Published<'_> {
     pub fn following(&mut self) -> Option<u64> {
         let next = self.position.wrapping_add(1);
         let ring = &self.lane.ring;
-        let line = ring.sender.line(ring.shape.slot_line(next));
-        // Acquire pairs with the release of the thread that announced it.
-        if !Control::announces(line[SLOT_WORDS].load(Ordering::Acquire), next) {
+        // Acquire pairs with the release of the thread that announced it. One that still grows is announced by its own thread.
+        if !ring.is_announced(next) {
             return None;
         }
         self.position = next;
+        let line = ring.sender.line(ring.shape.slot_line(next));
         Some(line[0].load(Ordering::Relaxed))
     }
 }

@@ -79,7 +79,8 @@ impl Bench {
                 interpose::plan(&self.memory, offset, bytes);
             }
             7 => {
-                let _ = self.consumer.peek().is_ready();
+                let peek = self.consumer.peek();
+                assert!(peek.is_begun() || !peek.is_ready());
                 let _ = self.consumer.is_ready();
             }
             8 if !self.held.is_empty() => {

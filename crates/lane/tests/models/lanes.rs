@@ -4,8 +4,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::Ordering;
 use loom::thread;
 use mizzen_lane::{
-    Arrival, Bell, Call, Exact, Refused, Region, Returns, Ring, Shape, Watch, call_after_publish,
-    call_quietly, is_awake_and_last,
+    Arrival, Bell, Call, Exact, Producer, Refused, Region, Returns, Ring, Shape, Watch,
+    call_after_publish, call_quietly, is_awake_and_last,
 };
 
 use crate::Futex;
@@ -184,6 +184,68 @@ fn bytes_of_messages_in_hand_and_of_those_gone_are_not_overwritten() {
     });
 }
 
+/// Long enough to be announced before it is written to its end, in three steps.
+const GROWING: usize = 104;
+
+/// The last reuses the bytes of the first, which is taken at the same time.
+#[test]
+fn a_message_is_copied_out_while_it_is_written() {
+    model(|| {
+        let ring = Ring::heap(Shape::new(4, 512));
+        let (mut producer, mut consumer) = ring.ends();
+        for number in 0..3u8 {
+            producer.try_eager(0, 0, [[number; GROWING]]).unwrap();
+        }
+        let sender = thread::spawn(move || {
+            for number in 3..5u8 {
+                retry(|| producer.try_eager(0, 0, [[number; GROWING]]));
+            }
+        });
+        for number in 0..5u8 {
+            assert_eq!(
+                take_exact::<GROWING>(&mut consumer, None),
+                [number; GROWING]
+            );
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn who_reads_in_place_gets_a_message_that_grows_when_it_is_whole() {
+    model(|| {
+        let ring = Ring::heap(Shape::new(4, 512));
+        let (mut producer, mut consumer) = ring.ends();
+        let sender = thread::spawn(move || {
+            retry(|| producer.try_eager(0, 0, [[1; GROWING]]));
+        });
+        let Arrival::Eager(eager) = take(&mut consumer) else {
+            panic!("an eager message was sent")
+        };
+        let mut bytes = [0; GROWING];
+        eager.copy_out(0, &mut bytes);
+        assert_eq!(bytes, [1; GROWING]);
+        sender.join().unwrap();
+    });
+}
+
+/// Of two threads that share a lane one writes a message that grows.
+#[test]
+fn a_message_that_grows_holds_back_the_one_behind_it() {
+    model(|| {
+        let ring = Ring::heap(Shape::new(4, 512));
+        let (producer, mut consumer) = ring.shared_ends_calling(|_| ());
+        let other = producer.clone();
+        let first = thread::spawn(move || {
+            other.try_eager(0, 1, [[1; GROWING]]).map(drop).unwrap();
+        });
+        let second = thread::spawn(move || producer.try_short(0, 2, &[2; 4]).map(drop).unwrap());
+        take_both(&mut consumer, GROWING);
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
 /// Two messages in hand, dropped by two threads at once: whoever is last gives both back.
 #[test]
 fn two_who_drop_messages_at_once_leave_nothing_behind() {
@@ -284,18 +346,33 @@ fn a_lent_buffer_is_reused_only_after_its_reader_is_done() {
 
 #[test]
 fn a_receiver_that_goes_to_sleep_is_always_woken() {
-    sleep_and_wake(None, call_after_publish);
+    sleep_and_wake(None, call_after_publish, |producer| {
+        producer.try_short(0, b"x")
+    });
+}
+
+#[test]
+fn a_receiver_that_sleeps_while_a_message_grows_is_woken_by_its_end() {
+    sleep_and_wake(None, call_after_publish, |producer| {
+        producer.try_eager(0, 0, [[1; GROWING]])
+    });
 }
 
 /// Loom has no fence in other threads: here both sides make one, so this checks the agreement through the watch.
 #[test]
 fn a_receiver_that_fences_for_all_is_always_woken() {
-    sleep_and_wake(Some(|| ()), call_quietly);
+    sleep_and_wake(Some(|| ()), call_quietly, |producer| {
+        producer.try_short(0, b"x")
+    });
 }
 
-fn sleep_and_wake(everywhere: Option<fn()>, call: fn(&Watch) -> Call) {
+fn sleep_and_wake(
+    everywhere: Option<fn()>,
+    call: fn(&Watch) -> Call,
+    send: fn(&mut Producer) -> Result<(), Refused>,
+) {
     model(move || {
-        let ring = Ring::heap(Shape::new(2, 64));
+        let ring = Ring::heap(Shape::new(2, 512));
         let watch = Watch::new(Region::heap(64), 0, everywhere);
         let bell = Bell::new(Region::heap(64), 0);
         let futex = Arc::new(Futex::new());
@@ -304,7 +381,7 @@ fn sleep_and_wake(everywhere: Option<fn()>, call: fn(&Watch) -> Call) {
             (watch.clone(), bell.clone(), Arc::clone(&futex));
         let sender = thread::spawn(move || {
             for _ in 0..2 {
-                retry(|| producer.try_short(0, b"x"));
+                retry(|| send(&mut producer));
                 if let Call::Bell(number) = call(&their_watch) {
                     assert_eq!(number, 0);
                     their_bell.raise();

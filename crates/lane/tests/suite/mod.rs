@@ -129,6 +129,74 @@ fn every_length_beyond_a_slot_is_taken_exactly_and_is_gone() {
     assert_eq!(consumer.peek().taken(), count);
 }
 
+/// A lane as large as those of programs, where messages are announced before they are written to their end.
+const LARGE: Shape = Shape::new(64, 128 << 10);
+
+#[test]
+fn messages_are_taken_whole_while_another_thread_writes_them() {
+    let (sender, receiver) = lane(LARGE);
+    let (mut producer, mut consumer) = (sender.producer(), receiver.consumer());
+    let len_of = |number: usize| 2000 + number * 7919 % (LARGE.eager_max() - 2000);
+    const COUNT: usize = 3000;
+    let writer = std::thread::spawn(move || {
+        for number in 0..COUNT {
+            let message = pattern(number as u64, len_of(number));
+            let (first, second) = message.split_at(message.len() / 3);
+            while producer.try_eager(5, 9, [first, second]) == Err(Refused::Full) {
+                std::thread::yield_now();
+            }
+        }
+    });
+    for number in 0..COUNT {
+        let (expected, mut target) = (
+            pattern(number as u64, len_of(number)),
+            vec![0; len_of(number)],
+        );
+        // Some are taken as they come, others in place.
+        loop {
+            let is_there = if number % 5 == 4 {
+                let arrival = consumer.poll().expect("the sender is honest");
+                arrival.is_some_and(|arrival| {
+                    target = bytes_of(arrival);
+                    true
+                })
+            } else {
+                consumer.poll_exact(5, Some(9), &mut target) == Exact::Taken
+            };
+            if is_there {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        assert!(target == expected, "message {number}");
+    }
+    writer.join().unwrap();
+}
+
+#[test]
+fn a_message_that_is_not_written_to_its_end_is_not_taken() {
+    let (sender, receiver, memory, _) = lane_and_memory(LARGE);
+    let (mut producer, mut consumer) = (sender.producer(), receiver.consumer());
+    let message = pattern(1, 8000);
+    producer.try_eager(5, 9, [&message]).unwrap();
+    let peek = consumer.peek();
+    // As if its sender had stopped in the middle: after the slot's payload, kind 5 instead of 2.
+    let slot = |word: usize| memory.word(128 / 8 + word);
+    let whole = slot(7).load(core::sync::atomic::Ordering::Relaxed);
+    for written in [0, 4096, 7999, 8000, u64::MAX] {
+        slot(2).store(written, core::sync::atomic::Ordering::Relaxed);
+        slot(7).store(whole ^ 7 << 32, core::sync::atomic::Ordering::Relaxed);
+        let taken = consumer.poll_exact(5, Some(9), &mut vec![0; 8000]);
+        assert_eq!(taken, Exact::Nothing);
+        assert!(matches!(consumer.poll(), Ok(None)));
+        assert!(!consumer.is_ready() && !peek.is_ready() && peek.is_begun());
+    }
+    slot(7).store(whole, core::sync::atomic::Ordering::Release);
+    let mut target = vec![0; 8000];
+    assert_eq!(consumer.poll_exact(5, Some(9), &mut target), Exact::Taken);
+    assert_eq!(target, message);
+}
+
 #[test]
 fn who_always_has_a_message_in_hand_does_not_stop_the_sender() {
     let (mut producer, mut consumer) = open();
