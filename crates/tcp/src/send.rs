@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, IoSlice};
+use std::iter;
 
 use mizzen_driver::{BodyId, Gather, PeerId, Refused};
 use rustix::io::Errno;
 
 use crate::header::{Asked, Header, Last, MAX_FRAME, MAX_PIECE};
 use crate::queue::Queue;
-use crate::wire::Wire;
+use crate::wire::{JOINED, Wire};
 
 #[derive(Debug)]
 pub(crate) struct SendHalf {
@@ -106,7 +107,9 @@ impl SendHalf {
         } else {
             0
         };
-        self.enqueue(&header, frame, written);
+        if written < total {
+            self.enqueue(&header, frame, written);
+        }
         Ok(())
     }
 
@@ -211,6 +214,16 @@ impl SendHalf {
         if !self.has_room {
             return 0;
         }
+        if total <= JOINED {
+            let mut joined = [0; JOINED];
+            let mut end = 0;
+            for slice in iter::once(header).chain(frame.iter().map(|slice| &slice[..])) {
+                joined[end..end + slice.len()].copy_from_slice(slice);
+                end += slice.len();
+            }
+            let result = wire.write(&[IoSlice::new(&joined[..end])], end);
+            return self.note(result, end);
+        }
         let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         slices[0] = IoSlice::new(header);
         let mut used = 1;
@@ -231,7 +244,7 @@ impl SendHalf {
     /// Copies what is not `written` of a frame to the queue.
     fn enqueue(&mut self, header: &[u8], frame: &[IoSlice<'_>], written: usize) {
         let mut skip = written;
-        let slices = std::iter::once(header).chain(frame.iter().map(|slice| &slice[..]));
+        let slices = iter::once(header).chain(frame.iter().map(|slice| &slice[..]));
         for slice in slices {
             let skipped = skip.min(slice.len());
             self.queue.push(&slice[skipped..]);

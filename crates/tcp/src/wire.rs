@@ -95,4 +95,4 @@ impl AsFd for Wire {
 }
 
 /// Slices that are shorter together are joined before they are written.
-const JOINED: usize = 512;
+pub(crate) const JOINED: usize = 512;
