@@ -420,7 +420,7 @@ fn one_word(kind: FrameKind, bytes: &[u8]) -> Result<u64, ProtocolError> {
 }
 
 /// The version of `docs/wire.md` that this crate speaks (docs/wire.md §9.1).
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 
 /// Whether the bytes of a frame begin as those of a message do: [`Frame::Post`], [`Frame::Offer`] or [`Frame::Push`].
 pub fn is_message(frame: &[u8]) -> bool {

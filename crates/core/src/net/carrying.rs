@@ -185,7 +185,7 @@ impl NetLink {
                 return Ok(Carried::Done);
             }
             &Output::Free { through } => {
-                return Ok(match session.free(through) {
+                return Ok(match session.free(through, drop) {
                     true => Carried::Room,
                     false => Carried::Done,
                 });

@@ -71,7 +71,7 @@ impl NetLink {
             return false;
         };
         let is_sent = self.transmit_directly(driver, &stamp, (to, stream), cut);
-        let frame = session.spare();
+        let frame = session.spare(cut.post_len());
         session.keep_bytes(cut.post_frame_in(frame, to, stream));
         if !is_sent {
             session.held = Some(Output::Transmit { connection, stamp });

@@ -1,5 +1,6 @@
 //! The engine: owns the driver, and lets whoever waits pump it.
 
+use core::mem::swap;
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
@@ -20,6 +21,7 @@ use super::link::{Control, Hub, Limits, NetLink, Run, StalledBody};
 use super::pushed::PATIENCE;
 use super::session::NetSession;
 use super::timers::{Timers, is_due, nap, now};
+use super::spares::Spares;
 use crate::error::{Departure, Gone, ReachError, Untaken};
 use crate::lock::lock;
 use crate::rank::{ChannelId, Incarnation, MailboxId, ProcessId, Rank};
@@ -80,6 +82,7 @@ pub(super) struct Later {
     pub(super) lost: Vec<(Arc<NetLink>, Gone, Instant)>,
     pub(super) timers: Timers,
     /// The link of the last event.
+    pub(super) spares: Spares,
     pub(super) hot: Option<Arc<NetLink>>,
 }
 
@@ -97,7 +100,7 @@ const BUDGET: usize = 64;
 /// How often a waiting thread looks at the network at a time: about a microsecond long.
 const LOOKS: u32 = 4;
 /// Messages up to here are copied rather than pushed, where they can be.
-const COPIED: usize = 32 * 1024;
+const COPIED: usize = 96 * 1024;
 /// How long the engine's thread leaves the network to others before it looks whether they are still there. A thread that
 /// stops looking and does not sleep delays what comes meanwhile by this much, once.
 const ASIDE: Timespec = Timespec {
@@ -631,7 +634,9 @@ impl Hub for Engine {
         }
     }
 
+        swap(&mut session.spares, &mut later.spares);
     fn cut(&self, link: &Arc<NetLink>, how: Departure) {
+        swap(&mut session.spares, &mut later.spares);
         self.cut_as(link, Gone::new(link.peer, how));
     }
 

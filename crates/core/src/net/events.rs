@@ -266,7 +266,7 @@ impl Engine {
             }
         };
         if let Some(through) = session.session.poll_free() {
-            if session.free(through) {
+            if session.free(through, |frame| later.spares.put(frame)) {
                 self.mark(link);
             }
         }

@@ -202,7 +202,7 @@ impl Waits {
 /// The deadline has passed.
 pub(super) struct Expired;
 
-/// Frames that wait for the driver before posters wait, too: 16 MiB of the longest. The protocol's own frames are
+/// Frames that wait for the driver before posters wait, too: 32 MiB of the longest. The protocol's own frames are
 /// not held back, and have a bound of their own: [`UNREAD_MAX`].
 pub(super) const OUTBOX_MAX: usize = 256;
 

@@ -15,6 +15,7 @@
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
 //! | `session` | what is kept for a peer until it has it, and the connection at present |
 //! | `carrying` | giving the driver what link and session have for it |
+//! | `spares` | memory of long frames, for the next |
 //! | `flushing` | how far a peer is with what was sent to it, and what it never took |
 //! | `timers` | when a session is looked at although nothing comes |
 //! | `cut` | a message as head and body |
@@ -71,6 +72,7 @@ mod session;
 mod sharing;
 mod steps;
 mod streaming;
+mod spares;
 #[cfg(test)]
 mod tests;
 mod timers;

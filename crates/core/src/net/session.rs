@@ -17,6 +17,7 @@ use mizzen_proto::time::Time;
 use mizzen_proto::wire::{is_message, is_post};
 
 use super::parts::{len_of, slice};
+use super::spares::Spares;
 use crate::error::{Sureness, Untaken};
 use crate::message::{Flags, form};
 use crate::rank::ProcessId;
@@ -37,8 +38,10 @@ pub(super) struct NetSession {
     kept: VecDeque<Vec<u8>>,
     /// The number of the first of them.
     first: u64,
-    /// The memory of the last that was freed, for the next.
+    /// The memory of the last short one that was freed, for the next.
     spare: Vec<u8>,
+    /// That of long ones, lent by the engine while somebody posts.
+    pub(super) spares: Spares,
     /// Bodies that the peer has not taken.
     sending: BTreeMap<BodyId, Sending>,
     /// Bodies that have a place of ours, and are not all there.
@@ -102,7 +105,7 @@ const ASK_LAST: Duration = Duration::from_secs(4);
 const SILENT: Duration = Duration::from_secs(1);
 /// How many kept frames there may be room for while there is none.
 const FEW: usize = 16;
-/// How many bytes of memory for the next frame there may be.
+/// How many bytes of memory for the next frame there may be for each link.
 const SPARE_MAX: usize = 256;
 
 impl NetSession {
@@ -127,6 +130,7 @@ impl NetSession {
             kept: VecDeque::new(),
             first: 1,
             spare: Vec::new(),
+            spares: Spares::default(),
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
             connection: None,
@@ -278,9 +282,13 @@ impl NetSession {
         self.kept.push_back(frame);
     }
 
-    /// Memory for a frame.
-    pub(super) fn spare(&mut self) -> Vec<u8> {
-        core::mem::take(&mut self.spare)
+    /// Memory for a frame of so many bytes.
+    pub(super) fn spare(&mut self, len: usize) -> Vec<u8> {
+        if len <= SPARE_MAX {
+            core::mem::take(&mut self.spare)
+        } else {
+            self.spares.take()
+        }
     }
 
     /// Whether a frame would go at once.
@@ -294,12 +302,13 @@ impl NetSession {
         self.kept.get(place as usize).map(|frame| &frame[..])
     }
 
-    /// Frames up to `through` need not be kept. Whether others wait for the room.
-    pub(super) fn free(&mut self, through: u64) -> bool {
+    /// Frames up to `through` need not be kept: calls `put_aside` with the long ones. Whether others wait for the room.
+    pub(super) fn free(&mut self, through: u64, mut put_aside: impl FnMut(Vec<u8>)) -> bool {
         while self.first <= through {
             match self.kept.pop_front() {
                 Some(frame) if frame.capacity() <= SPARE_MAX => self.spare = frame,
-                _ => (),
+                Some(frame) => put_aside(frame),
+                None => (),
             }
             self.first += 1;
         }

@@ -2,7 +2,7 @@
 
 /// The longest frame, header included (docs/wire.md §2.1). It bounds what a receiver must hold for a frame
 /// that it did not ask for; longer data goes in bodies.
-pub const FRAME_MAX: usize = 64 << 10;
+pub const FRAME_MAX: usize = 128 << 10;
 
 /// The longest header of any kind, so that one fits a small array on the stack.
 pub const HEADER_MAX: usize = 32;

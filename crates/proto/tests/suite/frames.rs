@@ -221,7 +221,7 @@ fn a_header_does_not_depend_on_its_payload() {
 // docs/wire.md §3.1
 #[test]
 fn hello_has_its_layout() {
-    let expected = hex("01 00 0600 C 4847464544434241 A B");
+    let expected = hex("01 00 0700 C 4847464544434241 A B");
     assert_eq!(sample(FrameKind::Hello), expected);
 }
 
@@ -317,8 +317,8 @@ fn a_hello_of_another_version_is_an_error_whatever_its_length() {
 
 // docs/wire.md §9.2
 #[test]
-fn this_is_version_3_with_23_kinds() {
-    assert_eq!(VERSION, 6);
+fn this_is_version_7_with_14_kinds() {
+    assert_eq!(VERSION, 7);
     assert_eq!(one_of_each().len(), FrameKind::ALL.len());
     assert_eq!(FrameKind::ALL.len(), 14);
 }
@@ -326,7 +326,7 @@ fn this_is_version_3_with_23_kinds() {
 // docs/wire.md §10.1
 #[test]
 fn the_limits_are_those_of_the_table() {
-    assert_eq!((FRAME_MAX, HEADER_MAX), (65_536, 32));
+    assert_eq!((FRAME_MAX, HEADER_MAX), (131_072, 32));
     assert_eq!((OFFERS_MAX, CONTROL_MAX), (1_024, 65_536));
     assert_eq!((PULL_MAX, PULLS_MAX), (4_194_304, 65_536));
     assert_eq!(BODY_MAX, 1 << 40);

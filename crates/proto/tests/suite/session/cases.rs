@@ -74,8 +74,8 @@ fn an_acknowledgement_rides_or_goes_alone_after_a_while_or_a_quarter() {
     assert_eq!(lone.outputs(), [Output::Transmit { connection, stamp }]);
     assert_eq!(lone.acknowledged(), [], "it was told");
 
-    // 70,000 / 4 of 4 + 64 bytes each.
-    let alone = 3 + 17_500_u64.div_ceil(68);
+    // 140,000 / 4 of 4 + 64 bytes each.
+    let alone = 3 + 35_000_u64.div_ceil(68);
     for number in 4..=alone {
         assert_eq!(lone.acknowledged(), []);
         lone.frame(number, 1).unwrap();
@@ -94,11 +94,11 @@ fn what_is_kept_is_bounded_and_freed_by_acknowledgements() {
             Err(refused) => break refused,
         }
     };
-    assert_eq!((kept, refused), (70, KeepRefused::Full));
+    assert_eq!((kept, refused), (140, KeepRefused::Full));
     lone.outputs();
     lone.frame(0, 1).unwrap();
     assert_eq!(lone.outputs(), [Output::Free { through: 1 }]);
-    assert_eq!(lone.session.keep(936, lone.now), Ok(71));
+    assert_eq!(lone.session.keep(936, lone.now), Ok(141));
 }
 
 #[test]

@@ -348,8 +348,8 @@ fn greetings_and_refusals_are_what_the_page_says() {
         assert!(Greeting::decode(&bytes).is_err(), "byte {at}");
     }
     let mut other = bytes.clone();
-    other[2] = 7;
-    let version = SessionError::Version { ours: 6, theirs: 7 };
+    other[2] = 8;
+    let version = SessionError::Version { ours: 7, theirs: 8 };
     assert_eq!(Greeting::decode(&other[..9]), Err(version));
     let doubled = [&bytes[..], &bytes[80..]].concat();
     assert!(Greeting::decode(&doubled).is_err(), "a body is named once");

@@ -80,7 +80,7 @@ pub(super) fn process(side: usize) -> ProcessId {
 pub(super) fn options(side: usize, seed: u64) -> SessionOptions {
     let (local, peer) = (process(side), process(1 - side));
     SessionOptions {
-        kept_max: 70_000,
+        kept_max: 140_000,
         ..SessionOptions::new(local, peer, JobId([9; 16]), seed ^ side as u64)
     }
 }

@@ -65,7 +65,7 @@ fn step(world: &mut World, random: &mut Random, menu: &Menu) {
     match (random.below(100), pick) {
         (0..20, _) => {
             let pad = match (menu.big, random.below(8)) {
-                (true, 0) => random.below(30_000),
+                (true, 0) => random.below(60_000),
                 _ => random.below(300),
             };
             let body = match menu.bodies && random.below(3) == 0 {
@@ -143,7 +143,7 @@ fn history(seed: u64, steps: usize, seen: &mut Seen) {
         if number % 16 == 0 {
             check_order(&world);
         }
-        seen.refused += usize::from(world.ends[0].session.kept_bytes() > 60_000);
+        seen.refused += usize::from(world.ends[0].session.kept_bytes() > 120_000);
     }
     world.settle();
     if world

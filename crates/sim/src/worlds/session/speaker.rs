@@ -16,7 +16,7 @@ use crate::machine::{Context, Machine, Opened, Payload};
 /// How many messages go over each session and in each direction.
 const MESSAGES: u64 = 30;
 /// Just above what a frame may have, so that it is full at times.
-const KEPT: u64 = 70_000;
+const KEPT: u64 = 140_000;
 /// How much of a body arrives at once.
 const CHUNK: u64 = 4 << 10;
 
