@@ -55,6 +55,8 @@ pub(crate) struct MailboxCounts {
     pub(crate) wakes: Counter,
     /// Messages from networks. Written under the lock of the queue.
     network: AtomicU64,
+    /// Messages from networks that never were in the queue. Written by the owner.
+    caught: Counter,
     /// Messages of lanes that have ended.
     ended_lanes: Counter,
     /// Accounts with peers that are gone, whose last messages may still be retrieved.
@@ -67,6 +69,16 @@ impl MailboxCounts {
     fn note_network(&self) {
         let known = self.network.load(Ordering::Relaxed);
         self.network.store(known + 1, Ordering::Relaxed);
+    }
+
+    /// The owner has caught a message from a network.
+    pub(crate) fn note_caught(&self) {
+        self.caught.add_alone();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn caught(&self) -> u64 {
+        self.caught.get()
     }
 
     /// A lane has ended, after so many messages.
@@ -369,7 +381,7 @@ impl Core {
     /// Its counters, as far as they are kept here: messages of accounts with peers that are linked come on top.
     pub(crate) fn count(&self, from_links: u64, rows: &mut Rows) {
         let lanes: u64 = lock(&self.peeks).iter().map(|lane| lane.peek.taken()).sum();
-        let network = self.counts.network.load(Ordering::Relaxed);
+        let network = self.counts.network.load(Ordering::Relaxed) + self.counts.caught.get();
         let messages = from_links + lanes + network + self.counts.ended();
         rows.object(
             format_args!("mailbox {}", self.id),

@@ -33,7 +33,7 @@ use crate::lock::lock;
 use crate::mailboxes::Mailboxes;
 use crate::memory::{Arena, Ending, HandedTicket, Holding, Memory, Place, SlabId};
 use crate::names::{Courier, Names, NobodyKeeps};
-use crate::net::{Control, NetLink, Networks};
+use crate::net::{Catch, Control, NetLink, Networks};
 use crate::operations::{Operation, Operations};
 use crate::peers::{Path, Peers};
 use crate::progress::{Progress, Then};
@@ -372,6 +372,14 @@ impl Process {
     pub(crate) fn watch_networks(&self) {
         if let Some(networks) = self.networks.get() {
             networks.watch(self);
+        }
+    }
+
+    /// The same for a thread that knows what it waits for.
+    #[inline]
+    pub(crate) fn catch(&self, catch: &mut Catch<'_>) {
+        if let Some(networks) = self.networks.get() {
+            networks.catch(self, catch);
         }
     }
 

@@ -26,6 +26,7 @@ use crate::error::{RetrieveError, UnpackError};
 use crate::link::MemoryLink;
 use crate::memory::{Holding, LoanTicket};
 use crate::message::{Flags, Payload};
+use crate::net::Catch;
 use crate::process::Process;
 use crate::progress::Progress;
 use crate::rank::ProcessId;
@@ -81,6 +82,8 @@ pub(super) struct Places {
     held: RefCell<Option<Arc<Held>>>,
     /// Who has all of the above meanwhile, because receives are posted. While somebody has, `streak` stays at `TURN`.
     elsewhere: RefCell<Option<Arc<dyn Elsewhere>>>,
+    /// Whether the networks, being the hot place, were watched a moment ago.
+    has_watched: Cell<bool>,
     /// Whether a look has found news, for whoever must know more than what they brought.
     has_seen_news: Cell<bool>,
 }
@@ -202,6 +205,7 @@ impl Places {
             lanes_last_of_rank: Cell::new(false),
             held: RefCell::default(),
             elsewhere: RefCell::default(),
+            has_watched: Cell::new(false),
             has_seen_news: Cell::new(false),
         }
     }
@@ -214,6 +218,7 @@ impl Places {
     #[inline(always)]
     pub(super) fn take_hot(
         &self,
+        process: &Process,
         core: &Core,
         flags: Flags,
         target: &mut [u8],
@@ -224,7 +229,7 @@ impl Places {
             return false;
         }
         let Origin::Lane(index) = self.hot.get() else {
-            return self.take_hot_link(core, flags, target, looks);
+            return self.take_elsewhere(process, core, flags, target, looks);
         };
         let mut lanes = self.lanes.borrow_mut();
         let Some(lane) = lanes.get_mut(index) else {
@@ -272,10 +277,45 @@ impl Places {
         }
     }
 
-    fn take_hot_link(&self, core: &Core, flags: Flags, target: &mut [u8], looks: u32) -> bool {
-        let Origin::Link(index) = self.hot.get() else {
+    fn take_elsewhere(
+        &self,
+        process: &Process,
+        core: &Core,
+        flags: Flags,
+        target: &mut [u8],
+        looks: u32,
+    ) -> bool {
+        match self.hot.get() {
+            Origin::Lane(_) => false,
+            Origin::Link(index) => self.take_hot_link(index, core, flags, target, looks),
+            Origin::Network => self.catch(process, core, flags, target),
+        }
+    }
+
+    /// The same if that is what networks bring: then the message need not be queued.
+    fn catch(&self, process: &Process, core: &Core, flags: Flags, target: &mut [u8]) -> bool {
+        if !core.is_queue_empty() || core.has_news() {
             return false;
-        };
+        }
+        let mut catch = Catch::new(core, flags, target);
+        process.catch(&mut catch);
+        if !catch.is_over() {
+            self.has_watched.set(true);
+            return false;
+        }
+        core.counts.note_caught();
+        self.streak.set(self.streak.get() + 1);
+        true
+    }
+
+    fn take_hot_link(
+        &self,
+        index: usize,
+        core: &Core,
+        flags: Flags,
+        target: &mut [u8],
+        looks: u32,
+    ) -> bool {
         let links = self.links.borrow();
         let Some(link) = links.get(index) else {
             return false;
@@ -439,7 +479,10 @@ impl Places {
                 None => self.poll_link(process, core, index),
             },
             Origin::Network => self.poll_queue(core).or_else(|| {
+                let has_watched = self.has_watched.take();
                 match reach {
+                    // What that brought would be in the queue.
+                    Reach::Some if has_watched => return None,
                     Reach::Some => process.watch_networks(),
                     Reach::All => process.poll_networks(),
                 }

@@ -229,7 +229,7 @@ impl Mailbox {
             if let Some(taken) = taken {
                 return taken.map(Some);
             }
-            if self.places.take_hot(core, flags, target, looks) {
+            if self.places.take_hot(process, core, flags, target, looks) {
                 return Ok(None);
             }
             taken = self.poll(wait.reach);
@@ -245,7 +245,8 @@ impl Mailbox {
     /// The same without waiting, and only at that place.
     #[inline(always)]
     fn take_hot(&self, flags: Flags, target: &mut [u8]) -> bool {
-        self.places.take_hot(&self.core, flags, target, 0)
+        let (process, core) = (&self.process, &self.core);
+        self.places.take_hot(process, core, flags, target, 0)
     }
 
     /// Waits for the next message, which stays unopened. A short one of a single piece, from where the last ones came, is put into

@@ -16,12 +16,13 @@ use mizzen_proto::session::{JobId, MemoryForm, Refusal, STAMP, SessionFrame};
 use mizzen_proto::wire::{FRAME_MAX, OFFER_HEADER, POST_HEADER};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
+use super::catching::Catch;
 use super::id::driver_id;
 use super::link::{Control, Hub, Limits, NetLink, Run, StalledBody};
 use super::pushed::PATIENCE;
 use super::session::NetSession;
-use super::timers::{Timers, is_due, nap, now};
 use super::spares::Spares;
+use super::timers::{Timers, is_due, nap, now};
 use crate::error::{Departure, Gone, ReachError, Untaken};
 use crate::lock::lock;
 use crate::rank::{ChannelId, Incarnation, MailboxId, ProcessId, Rank};
@@ -81,8 +82,8 @@ pub(super) struct Later {
     /// Links whose peers have died, and until when the network may bring what they sent before.
     pub(super) lost: Vec<(Arc<NetLink>, Gone, Instant)>,
     pub(super) timers: Timers,
-    /// The link of the last event.
     pub(super) spares: Spares,
+    /// The link of the last event.
     pub(super) hot: Option<Arc<NetLink>>,
 }
 
@@ -310,17 +311,22 @@ impl Engine {
 
     /// Moves what can be moved, unless another thread is doing it.
     pub(crate) fn pump(&self, process: Option<&dyn Control>) {
-        self.look(process, 1);
+        self.look(process, 1, None);
     }
 
     /// The same for a thread that waits: looks a few times before it goes on to other things.
     pub(crate) fn watch(&self, process: &dyn Control) {
-        self.look(Some(process), LOOKS);
+        self.look(Some(process), LOOKS, None);
     }
 
-    fn look(&self, process: Option<&dyn Control>, looks: u32) {
+    /// The same for a thread that knows what it waits for.
+    pub(super) fn catch(&self, process: &dyn Control, catch: &mut Catch<'_>) {
+        self.look(Some(process), LOOKS, Some(catch));
+    }
+
+    fn look(&self, process: Option<&dyn Control>, looks: u32, catch: Option<&mut Catch<'_>>) {
         if let Some(mut port) = self.handover.try_take() {
-            self.turn(&mut port, process, looks);
+            self.turn(&mut port, process, looks, catch);
             self.release(port, process);
         }
     }
@@ -423,11 +429,19 @@ impl Engine {
         outcome
     }
 
-    fn turn(&self, port: &mut Port, process: Option<&dyn Control>, looks: u32) {
+    fn turn(
+        &self,
+        port: &mut Port,
+        process: Option<&dyn Control>,
+        looks: u32,
+        mut catch: Option<&mut Catch<'_>>,
+    ) {
         let Port { driver, later } = port;
         let mut polled = Ok(0);
         for _ in 0..looks {
-            polled = driver.poll(BUDGET, &mut |event| self.handle(process, later, event));
+            polled = driver.poll(BUDGET, &mut |event| {
+                self.handle(process, later, event, catch.as_deref_mut());
+            });
             if !matches!(polled, Ok(0)) {
                 break;
             }
@@ -620,7 +634,9 @@ impl Hub for Engine {
         let Port { driver, later } = &mut *port;
         let mut session = link.session();
         let now = now();
+        swap(&mut session.spares, &mut later.spares);
         run(&mut **driver, &mut session, now);
+        swap(&mut session.spares, &mut later.spares);
         if !session.is_watched(now) {
             self.arm(later, link, &mut session);
         }
@@ -634,9 +650,7 @@ impl Hub for Engine {
         }
     }
 
-        swap(&mut session.spares, &mut later.spares);
     fn cut(&self, link: &Arc<NetLink>, how: Departure) {
-        swap(&mut session.spares, &mut later.spares);
         self.cut_as(link, Gone::new(link.peer, how));
     }
 
@@ -728,7 +742,7 @@ fn run(engine: &Weak<Engine>, wakeup: &OwnedFd, wake: &OwnedFd) {
         let process = engine.process.upgrade();
         match engine.handover.try_take() {
             Some(mut port) => {
-                engine.turn(&mut port, process.as_deref(), 1);
+                engine.turn(&mut port, process.as_deref(), 1, None);
                 engine.release(port, process.as_deref());
             }
             // Whoever has it sees to the network; look again when it is likely done.

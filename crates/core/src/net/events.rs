@@ -11,6 +11,7 @@ use mizzen_proto::membership::Admission;
 use mizzen_proto::session::{Greeting, Received, Refusal};
 use mizzen_proto::wire::Frame;
 
+use super::catching::Catch;
 use super::engine::{Engine, Later};
 use super::id::FLAGS;
 use super::lending::NetOffered;
@@ -33,6 +34,7 @@ impl Engine {
         process: Option<&dyn Control>,
         later: &mut Later,
         event: Event<'_>,
+        catch: Option<&mut Catch<'_>>,
     ) {
         let peer = ProcessId::from_u64(event.peer().0);
         match event {
@@ -55,7 +57,10 @@ impl Engine {
         };
         match event {
             Event::Frame { bytes, .. } => {
-                if self.handle_bytes(process, later, &link, bytes).is_err() {
+                if self
+                    .handle_bytes(process, later, &link, bytes, catch)
+                    .is_err()
+                {
                     link.lock().is_condemned = true;
                     later.end.push((link, Departure::Misbehaved));
                 }
@@ -237,13 +242,15 @@ impl Engine {
         link
     }
 
-    /// What came over a connection: a greeting, or a frame with its stamp.
+    /// What came over a connection: a greeting, or a frame with its stamp. Never inlined: `ci/instructions` counts what it takes.
+    #[inline(never)]
     fn handle_bytes(
         &self,
         process: Option<&dyn Control>,
         later: &mut Later,
         link: &Arc<NetLink>,
         bytes: &[u8],
+        catch: Option<&mut Catch<'_>>,
     ) -> Result<(), Misbehaved> {
         let now = now();
         let mut session = link.session();
@@ -260,9 +267,9 @@ impl Engine {
                 Received::Nothing => Ok(()),
                 Received::Frame { frame, .. } => {
                     let frame = Frame::decode(frame).map_err(|_| Misbehaved)?;
-                    self.handle_frame(process, link, &mut session, frame)
+                    self.handle_frame(process, link, &mut session, frame, catch)
                 }
-                Received::Bye => self.handle_frame(process, link, &mut session, Frame::Bye),
+                Received::Bye => self.handle_frame(process, link, &mut session, Frame::Bye, None),
             }
         };
         if let Some(through) = session.session.poll_free() {
@@ -284,6 +291,7 @@ impl Engine {
         link: &Arc<NetLink>,
         session: &mut NetSession,
         frame: Frame<'_>,
+        catch: Option<&mut Catch<'_>>,
     ) -> Result<(), Misbehaved> {
         let mut state = link.lock();
         if state.is_condemned {
@@ -303,10 +311,18 @@ impl Engine {
                 state.counts.messages_received += 1;
                 state.counts.bytes_received += message.len() as u64;
                 state.posted_to.insert(to);
-                drop(state);
                 let (flags, message) = split_flags(message, session.unlike())?;
-                let payload = Payload::Owned(message.to_vec());
-                return self.deliver(process, link, to, flags, payload, message.len() + FLAGS);
+                let bytes = message.len() + FLAGS;
+                let is_caught =
+                    catch.is_some_and(|catch| catch.take(link.peer, to, flags, message));
+                if !is_caught {
+                    drop(state);
+                    let payload = Payload::Owned(message.to_vec());
+                    return self.deliver(process, link, to, flags, payload, bytes);
+                }
+                if let Some(protocol) = &mut state.link {
+                    protocol.consumed(to, bytes as u64);
+                }
             }
             Action::Announce {
                 to,

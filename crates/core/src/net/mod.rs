@@ -11,11 +11,12 @@
 //! | `engine` | the driver's lock, who pumps it, connecting and leaving |
 //! | `events` | what the driver reports, and what becomes of it |
 //! | `networks` | all networks of the process, and which reaches a peer |
+//! | `catching` | a message that is taken on its way to a queue |
 //! | `planes` | which of them carry the channels that programs name |
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
 //! | `session` | what is kept for a peer until it has it, and the connection at present |
-//! | `carrying` | giving the driver what link and session have for it |
 //! | `spares` | memory of long frames, for the next |
+//! | `carrying` | giving the driver what link and session have for it |
 //! | `flushing` | how far a peer is with what was sent to it, and what it never took |
 //! | `timers` | when a session is looked at although nothing comes |
 //! | `cut` | a message as head and body |
@@ -52,6 +53,7 @@ mod attach;
 mod behind;
 mod bodies;
 mod carrying;
+mod catching;
 mod cut;
 mod direct;
 mod engine;
@@ -70,15 +72,16 @@ mod post;
 mod pushed;
 mod session;
 mod sharing;
+mod spares;
 mod steps;
 mod streaming;
-mod spares;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod waiting;
 
 pub(crate) use attach::{Place, attach};
+pub(crate) use catching::Catch;
 pub(crate) use link::{Control, NetLink};
 pub(crate) use networks::Networks;
 pub(crate) use steps::NetPost;

@@ -12,6 +12,7 @@ use mizzen_networks::{Directory, GatewayAt, RELAYED};
 use mizzen_proto::membership::{AgentId, HostId};
 use mizzen_proto::rollcall::Down;
 
+use super::catching::Catch;
 use super::engine::Engine;
 use super::flushing::Mark;
 use super::link::{Control, NetLink};
@@ -218,6 +219,17 @@ impl Networks {
     #[inline]
     pub(crate) fn watch(&self, process: &dyn Control) {
         self.engines().for_each(|engine| engine.watch(process));
+    }
+
+    /// The same for a thread that knows what it waits for.
+    #[inline]
+    pub(crate) fn catch(&self, process: &dyn Control, catch: &mut Catch<'_>) {
+        for engine in self.engines() {
+            engine.catch(process, catch);
+            if catch.is_over() {
+                return;
+            }
+        }
     }
 
     /// A thread looks at the networks all the time from now on: theirs need not.

@@ -1,6 +1,7 @@
 //! What only an engine's insides can bring about: cut links and nonsense on the wire.
 
 mod account;
+mod caught;
 mod fenced;
 
 use std::io::IoSlice;
@@ -202,7 +203,7 @@ fn flood_of(flooder: impl Fn(u64) -> Vec<u8> + Sync) {
                 peer: driver_id(link.peer),
                 bytes: &[&stamp.to_bytes()[..], &flooder(number)].concat(),
             };
-            engine.handle(Some(&**deck.process), later, event);
+            engine.handle(Some(&**deck.process), later, event, None);
             engine.serve_marked(&mut port, Some(&**deck.process));
             most = most.max(link.lock().outbox.len());
         }
