@@ -81,7 +81,7 @@ pub use error::{
 pub use incoming::Incoming;
 pub use local::local;
 #[doc(hidden)]
-pub use local::{local_over_tcp, local_unlike};
+pub use local::{local_over_tcp, local_trusted, local_unlike};
 pub use mailbox::{Descriptor, Mailbox, Receive, Received, Select, select};
 pub use memory::{Borrowed, Lent, LentBuffer};
 pub use message::{Later, Message};

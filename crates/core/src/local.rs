@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
@@ -79,7 +80,28 @@ pub fn local_over_tcp<T: Send>(
     size: u32,
     body: impl Fn(Endpoint) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    over_tcp(size, |_| MemoryForm::NATIVE, body)
+    over_tcp(size, Network::plain(), |_| MemoryForm::NATIVE, body)
+}
+
+/// As [`local_over_tcp`], over a network that is trusted: nothing is sealed. For who counts what a message costs.
+///
+/// # Errors
+///
+/// As [`local_over_tcp`].
+///
+/// # Panics
+///
+/// As [`local`].
+#[doc(hidden)]
+pub fn local_trusted<T: Send>(
+    size: u32,
+    body: impl Fn(Endpoint) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let network = Network {
+        trusted: true,
+        ..Network::plain()
+    };
+    over_tcp(size, network, |_| MemoryForm::NATIVE, body)
 }
 
 /// As [`local_over_tcp`], but ranks with an odd number say that the bytes of their numbers lie in the other order: for tests of hosts
@@ -105,11 +127,13 @@ pub fn local_unlike<T: Send>(
         },
         ..ours
     };
-    over_tcp(size, |rank| if rank % 2 == 0 { ours } else { other }, body)
+    let form_of = |rank| if rank % 2 == 0 { ours } else { other };
+    over_tcp(size, Network::plain(), form_of, body)
 }
 
 fn over_tcp<T: Send>(
     size: u32,
+    network: Network,
     form_of: impl Fn(u32) -> MemoryForm,
     body: impl Fn(Endpoint) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
@@ -131,7 +155,7 @@ fn over_tcp<T: Send>(
         let credentials = credentials_of(&authority, id)?;
         let at = Place {
             address: Some(IpAddr::from(Ipv4Addr::LOCALHOST)),
-            networks: &[Network::plain()],
+            networks: slice::from_ref(&network),
             host: HostId(rank),
             spans: &[],
             others: &[],

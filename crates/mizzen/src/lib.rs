@@ -110,7 +110,7 @@ pub use finish::FinishError;
 pub use group::{Group, GroupError};
 pub use local::local;
 #[doc(hidden)]
-pub use local::{local_over_tcp, local_unlike};
+pub use local::{local_over_tcp, local_trusted, local_unlike};
 pub use migration::{Migrate, RemoteTask, RemoteTaskError, Step};
 #[cfg(feature = "crash-points")]
 #[doc(hidden)]
