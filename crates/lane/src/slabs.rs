@@ -114,6 +114,9 @@ impl<S> Slabs<S> {
     /// `most`.
     fn drop_spare(&mut self, is_small: bool, most: usize) {
         let is_spare = |slab: &Slab<S>| slab.is_empty() && slab.buddy.is_some() == is_small;
+        if self.known.values().filter(|slab| is_spare(slab)).count() <= most {
+            return;
+        }
         let spare = self.known.iter().filter(|(_, slab)| is_spare(slab));
         let spare: Vec<u32> = spare.map(|(number, _)| *number).collect();
         let surplus = spare.len().saturating_sub(most);
