@@ -417,6 +417,9 @@ impl<'m> Incoming<'m> {
     }
 
     fn entry_at(&self, at: usize) -> Option<(Entry, usize)> {
+        if let Some(here) = self.payload.in_place() {
+            return Entry::read(here.get(at..)?);
+        }
         let (bytes, len) = self.window(at);
         Entry::read(&bytes[..len])
     }
