@@ -309,8 +309,12 @@ impl Neighbours for Local {
             return Err(left());
         }
         let path = link_together(process, &other);
-        // Whoever left before it saw this link does not end it.
+        // Whoever left before it saw this link does not end it: then it is ended here, or the next one who asks for the way would wait
+        // for somebody who is not there.
         if other.has_left() {
+            if let Some(link) = process.peers.link_to(life).filter(|_| life != process.id) {
+                process.end_link(&link, Departure::Left);
+            }
             return Err(left());
         }
         Ok(path)

@@ -223,7 +223,9 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::{LINKING, Tables, lane_from, link};
+    use crate::error::ReachError;
     use crate::lock::lock;
+    use crate::process::Process;
     use crate::rank::{Address, Rank};
     use crate::{Endpoint, Error, MailboxRef};
 
@@ -281,6 +283,41 @@ mod tests {
             MailboxRef::new(deck.clone(), inbox).send(&vec![1u8; 1 << 20][..])?;
             Ok(())
         });
+    }
+
+    /// Rank 1 leaves while rank 0 is about to link with it, so that its leaving does not find the link.
+    #[test]
+    fn who_leaves_while_it_is_being_linked_is_gone_for_good() {
+        let (tell, told) = channel();
+        let (tell, told) = (Mutex::new(tell), Mutex::new(told));
+        crate::local(2, |deck| {
+            if deck.id().rank == 1 {
+                let (held, holds) = channel();
+                let me: Arc<Process> = Arc::clone(&deck);
+                let holder = std::thread::spawn(move || {
+                    let one_at_a_time = lock(&LINKING);
+                    held.send(()).unwrap();
+                    let begun = Instant::now();
+                    while !me.has_left() && begun.elapsed() < BOUND {
+                        std::thread::yield_now();
+                    }
+                    drop(one_at_a_time);
+                });
+                holds.recv().unwrap();
+                lock(&tell).send(holder).unwrap();
+                // Long enough for the other to see that we are here, and to wait for the lock.
+                std::thread::sleep(Duration::from_millis(100));
+                return Ok(());
+            }
+            let holder = lock(&told).recv().unwrap();
+            for _ in 0..3 {
+                let reached = deck.reach(Rank(1));
+                assert!(matches!(reached, Err(ReachError::Gone(_))), "{reached:?}");
+            }
+            holder.join().unwrap();
+            Ok(())
+        })
+        .unwrap();
     }
 
     const BOUND: Duration = Duration::from_secs(10);
