@@ -36,7 +36,8 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
     pub(crate) sizes: Vec<usize>,
 
-    /// Hand over lent buffers, made before the clock starts and not read, instead of copying bytes.
+    /// Hand over lent buffers, not read, instead of copying bytes. Those of messages are made before the clock starts; for `rpc`, both
+    /// sides make one for each call.
     #[arg(long)]
     pub(crate) lent: bool,
 
@@ -154,8 +155,8 @@ impl Bench {
             (
                 "--lent",
                 self.lent,
-                matches!(test, Latency | Rate),
-                "latency and rate",
+                matches!(test, Latency | Rate | Rpc),
+                "latency, rate and rpc",
             ),
             (
                 "--threads",
@@ -524,7 +525,10 @@ mod tests {
             ("latency --ranks 2", "--ranks goes with collectives only"),
             ("rate --grid", "--grid goes with collectives only"),
             ("collectives --op sing", "invalid value 'sing'"),
-            ("bandwidth --lent", "--lent goes with latency and rate only"),
+            (
+                "bandwidth --lent",
+                "--lent goes with latency, rate and rpc only",
+            ),
             (
                 "idle --sizes 8",
                 "--sizes goes with latency, rate, bandwidth, rpc and collectives only",

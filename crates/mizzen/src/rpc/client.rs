@@ -21,7 +21,7 @@ use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
 /// service when it is first used, and finds it again if the process that served it is gone or serves it no longer. Calls that
 /// were under way have failed then: it is not known whether they were carried out, so nothing is called twice.
 pub struct Client<A: ?Sized, R> {
-    connection: Connection,
+    pub(super) connection: Connection,
     _types: PhantomData<fn(&A) -> R>,
 }
 

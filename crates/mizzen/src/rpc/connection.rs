@@ -25,7 +25,7 @@ use mizzen_core::MailboxRef;
 use mizzen_core::Message;
 use mizzen_core::Sender;
 use mizzen_core::service::Next;
-use mizzen_core::{Error, FetchError, PostError, RetrieveError};
+use mizzen_core::{Borrowed, Error, FetchError, Plain, PostError, RetrieveError};
 use mizzen_core::{ProcessId, Rank};
 
 /// How many calls of one client may wait for their answers. Beginning one more waits for an answer first.
@@ -192,6 +192,18 @@ impl Connection {
     #[inline]
     pub(super) fn decode<R: DeserializeOwned>(&self, body: Body<'_>) -> Result<R, CallError> {
         body.decode(self.inbox.process())
+            .map_err(|cause| CallError::Answer {
+                service: self.service(),
+                cause: Box::new(cause),
+            })
+    }
+
+    /// The value of an answer, and the lent buffer behind it, if there is one.
+    pub(super) fn decode_lent<R: DeserializeOwned, U: Plain>(
+        &self,
+        body: Body<'_>,
+    ) -> Result<(R, Option<Borrowed<U>>), CallError> {
+        body.decode_lent(self.inbox.process())
             .map_err(|cause| CallError::Answer {
                 service: self.service(),
                 cause: Box::new(cause),

@@ -59,18 +59,33 @@ where
         let Some((session, arguments)) = asked.read() else {
             return;
         };
-        let outer = CURRENT.replace(Some((session, call)));
-        let outcome = catch_unwind(AssertUnwindSafe(|| (self.0)(arguments)));
-        let Some((session, call)) = CURRENT.replace(outer) else {
-            return;
-        };
-        match outcome {
-            Ok(result) if wanted => session.answer(call, Kind::Done, &result),
-            Err(panic) if wanted => session.answer(call, Kind::Panicked, &panic_message(&*panic)),
-            _ => (),
-        }
-        session.end(call);
+        let function = || (self.0)(arguments);
+        carry_out(session, call, wanted, function, |session, result| {
+            session.answer(call, Kind::Done, &result);
+        });
     }
+}
+
+/// Carries out a call. What the function returns is given to `answer`, if it is wanted.
+#[inline]
+pub(super) fn carry_out<O>(
+    session: Arc<Session>,
+    call: u64,
+    wanted: bool,
+    function: impl FnOnce() -> O,
+    answer: impl FnOnce(&Session, O),
+) {
+    let outer = CURRENT.replace(Some((session, call)));
+    let outcome = catch_unwind(AssertUnwindSafe(function));
+    let Some((session, call)) = CURRENT.replace(outer) else {
+        return;
+    };
+    match outcome {
+        Ok(result) if wanted => answer(&session, result),
+        Err(panic) if wanted => session.answer(call, Kind::Panicked, &panic_message(&*panic)),
+        _ => (),
+    }
+    session.end(call);
 }
 
 /// Another handler, and a function that is told of losses.

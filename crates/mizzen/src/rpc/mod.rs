@@ -13,6 +13,7 @@
 //! | `handler.rs` | the program's functions: plain, async, raw |
 //! | `request.rs` | an unopened request, and its reply |
 //! | `client.rs`, `raw.rs` | the calling side: values, messages |
+//! | `lent.rs` | calls that pass lent buffers, both sides |
 //! | `connection.rs`, `calls.rs` | its connection to the service, and its calls under way |
 //! | `find.rs` | who serves a name |
 //! | `error.rs` | why a call failed |
@@ -23,6 +24,7 @@ mod connection;
 mod error;
 mod find;
 mod handler;
+mod lent;
 mod raw;
 mod request;
 mod service;
@@ -50,6 +52,7 @@ use mizzen_core::Error;
 use mizzen_core::MailboxRef;
 use mizzen_core::Rank;
 use mizzen_core::service::Caller;
+use mizzen_core::{Borrowed, LentBuffer, Plain};
 
 /// Remote procedures.
 impl Deck {
@@ -114,6 +117,47 @@ impl Deck {
             arguments: PhantomData,
         };
         Service::start(&self.process, name, handler)
+    }
+
+    /// Serves a function that takes a lent buffer beside its arguments, and may return one: it is called with
+    /// [`Client::call_lent`]. On one host neither is copied. What it returns is a buffer that it made with
+    /// [`Deck::lend`], or the one that it was given, handed on.
+    ///
+    /// ```
+    /// mizzen::local(2, |deck| {
+    ///     let lender = deck.clone();
+    ///     let _service = deck.serve_lent("scale", move |factor: f64, values: mizzen::Borrowed<f64>| {
+    ///         let Ok(mut scaled) = lender.lend_unzeroed::<f64>(values.len()) else {
+    ///             return (Err("there is no memory for so many".to_owned()), None);
+    ///         };
+    ///         scaled.iter_mut().zip(values.iter()).for_each(|(to, from)| *to = factor * from);
+    ///         (Ok(()), Some(scaled))
+    ///     })?;
+    ///     let mut scale = deck.client_at::<f64, Result<(), String>>(1 - deck.rank().0, "scale")?;
+    ///     let mut values = deck.lend::<f64>(100_000)?;
+    ///     values.fill(1.5);
+    ///     let (outcome, scaled) = scale.call_lent::<f64>(&2.0, values)?;
+    ///     assert_eq!(outcome, Ok(()));
+    ///     assert_eq!(scaled.unwrap()[99_999], 3.0);
+    ///     deck.finish()
+    /// }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`serve`](Self::serve).
+    pub fn serve_lent<A, T, R, L>(
+        &self,
+        name: &str,
+        function: impl Fn(A, Borrowed<T>) -> (R, Option<L>) + Send + Sync + 'static,
+    ) -> Result<Service, Error>
+    where
+        A: DeserializeOwned + 'static,
+        T: Plain + 'static,
+        R: Serialize + 'static,
+        L: LentBuffer + 'static,
+    {
+        Service::start(&self.process, name, lent::Lending::new(function))
     }
 
     /// Serves requests that the function opens itself: it reads the first pieces and makes memory for the rest, which goes

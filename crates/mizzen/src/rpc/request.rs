@@ -8,7 +8,7 @@ use super::session::Session;
 use super::wire::{HEADER, Header, Kind};
 use mizzen_core::Mailbox;
 use mizzen_core::service::{Next, Taken, decode};
-use mizzen_core::{Endpoint, Error};
+use mizzen_core::{Borrowed, Endpoint, Error, Plain, UnpackError};
 use mizzen_core::{Incoming, Message};
 use mizzen_core::{ProcessId, Rank};
 
@@ -28,8 +28,17 @@ impl Asked<'_> {
     /// Who asked, and the arguments. `None` if they are not what the function takes; then the caller was told so.
     #[inline]
     pub(super) fn read<A: serde::de::DeserializeOwned>(self) -> Option<(Arc<Session>, A)> {
+        self.read_as(|body, process| body.decode(process))
+    }
+
+    /// The same, read in some way.
+    #[inline]
+    pub(super) fn read_as<A>(
+        self,
+        read: impl FnOnce(Body<'_>, &Endpoint) -> Result<A, Error>,
+    ) -> Option<(Arc<Session>, A)> {
         let wanted = self.is_wanted();
-        match self.body.decode(self.session.process()) {
+        match read(self.body, self.session.process()) {
             Ok(arguments) => Some((self.session, arguments)),
             Err(error) => {
                 if wanted {
@@ -62,8 +71,31 @@ impl Body<'_> {
         match self {
             Self::Value(bytes) => Ok(decode(process, bytes)?),
             Self::Owned(bytes) => Ok(decode(process, &bytes)?),
-            Self::Pieces(mut incoming) => incoming.unpack_encoded(),
+            Self::Pieces(mut incoming) => {
+                let value = incoming.unpack_encoded()?;
+                // A buffer that nobody expects is not dropped as if it had been read.
+                match incoming.pieces_left() {
+                    0 => Ok(value),
+                    _ => Err(UnpackError::Lent.into()),
+                }
+            }
         }
+    }
+
+    /// The value, and the lent buffer behind it, if there is one.
+    pub(super) fn decode_lent<T: serde::de::DeserializeOwned, U: Plain>(
+        self,
+        process: &Endpoint,
+    ) -> Result<(T, Option<Borrowed<U>>), Error> {
+        let Self::Pieces(mut incoming) = self else {
+            return Ok((self.decode(process)?, None));
+        };
+        let value = incoming.unpack_encoded()?;
+        let buffer = match incoming.pieces_left() {
+            0 => None,
+            _ => Some(incoming.unpack_lent()?),
+        };
+        Ok((value, buffer))
     }
 
     /// The same, for as long as it takes.

@@ -9,7 +9,9 @@ use mizzen_core::service::SHORT_MAX;
 
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
 use mizzen_core::service::{lock, lock_patiently, try_lock};
-use mizzen_core::{ArenaError, Endpoint, Error, MailboxRef, Message, PostError, Sender};
+use mizzen_core::{
+    ArenaError, Endpoint, Error, LentBuffer, MailboxRef, Message, PostError, Sender,
+};
 
 /// A client of a service, as the service sees it.
 pub(super) struct Session {
@@ -123,6 +125,21 @@ impl Session {
             }
             Err(error) => self.answer(call, Kind::Panicked, &error.to_string()),
         }
+    }
+
+    /// Answers with a value and a lent buffer.
+    pub(super) fn answer_lent<R: serde::Serialize>(
+        &self,
+        call: u64,
+        result: &R,
+        buffer: impl LentBuffer,
+    ) {
+        let mut message = Message::new();
+        if let Err(error) = message.pack_value(result) {
+            return self.answer(call, Kind::Panicked, &error.to_string());
+        }
+        message.pack_lent(buffer);
+        self.answer_message(call, &mut message);
     }
 
     /// Answers with a message.

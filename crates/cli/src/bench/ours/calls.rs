@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use mizzen::{Call, Client, Deck, Mailbox, MailboxRef, Message, RawClient, Request, Service};
+use anyhow::Context;
+use mizzen::{
+    Borrowed, Call, Client, Deck, Mailbox, MailboxRef, Message, RawClient, Request, Service,
+};
 
 use crate::bench::carrier::Carrier;
 
@@ -230,5 +233,62 @@ impl Caller for Bodies {
 
     fn marked(&self) -> u64 {
         u64::from(self.body[0])
+    }
+}
+
+/// Calls that lend a buffer, made in the round, and get another one that was made there.
+pub(crate) struct Buffers {
+    deck: Deck,
+    client: Client<(), ()>,
+    size: usize,
+    mark: u8,
+}
+
+impl Buffers {
+    pub(crate) fn calling(deck: &Deck, size: usize) -> anyhow::Result<Self> {
+        Ok(Self {
+            deck: deck.clone(),
+            client: deck.client_at(1, &format!("buffers of {size}"))?,
+            size,
+            mark: 0,
+        })
+    }
+
+    pub(crate) fn serving(deck: &Deck, inbox: Mailbox, size: usize) -> anyhow::Result<Serving> {
+        let mark = Arc::new(AtomicU64::new(0));
+        let (seen, lender) = (Arc::clone(&mark), deck.clone());
+        let answer = move |(): (), given: Borrowed<u8>| {
+            seen.store(u64::from(given[0]), Ordering::Relaxed);
+            let mut own = lender.lend_unzeroed::<u8>(given.len()).ok();
+            if let Some(own) = &mut own {
+                own[0] = given[0];
+            }
+            ((), own)
+        };
+        let _service = deck.serve_lent(&format!("buffers of {size}"), answer)?;
+        Ok(Serving {
+            _service,
+            inbox,
+            mark,
+        })
+    }
+}
+
+impl Caller for Buffers {
+    fn call(&mut self) -> anyhow::Result<()> {
+        let mut buffer = self.deck.lend_unzeroed::<u8>(self.size)?;
+        buffer[0] = self.mark;
+        let ((), answer) = self.client.call_lent::<u8>(&(), buffer)?;
+        let answer = answer.context("the service could not lend a buffer")?;
+        self.mark = answer[0];
+        Ok(())
+    }
+
+    fn mark(&mut self, mark: u64) {
+        self.mark = mark as u8;
+    }
+
+    fn marked(&self) -> u64 {
+        u64::from(self.mark)
     }
 }

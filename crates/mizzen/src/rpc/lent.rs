@@ -1,0 +1,100 @@
+//! Calls that pass lent buffers, so that on one host neither a large argument nor a large result is copied.
+
+use core::marker::PhantomData;
+
+use mizzen_core::service::{Caller, SHORT_MAX};
+use mizzen_core::{Borrowed, Error, LentBuffer, Message, Plain, UnpackError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::client::Client;
+use super::handler::{Handler, carry_out};
+use super::request::Asked;
+use super::wire::Kind;
+
+impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
+    /// Calls a [service of lent buffers](crate::Deck::serve_lent), and waits for the result. The buffer moves to the service, and
+    /// what the service lends moves here: on one host neither is copied, however long they are. The result may have no buffer.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call). The service refuses to be called if it takes no buffer, or one of another type. The buffer has
+    /// gone back to its owner then.
+    #[track_caller]
+    pub fn call_lent<U: Plain>(
+        &mut self,
+        arguments: &A,
+        buffer: impl LentBuffer,
+    ) -> Result<(R, Option<Borrowed<U>>), Error> {
+        let _call = Caller::enter();
+        let number = self.connection.reserve()?;
+        if let Err(error) = self.post_lent(number, arguments, buffer) {
+            self.connection.forget(number);
+            return Err(error);
+        }
+        let mut slot = [0; SHORT_MAX];
+        match self.connection.settle(number, None, &mut slot)? {
+            (Kind::Done, body) => Ok(self.connection.decode_lent(body)?),
+            (kind, body) => Err(self.connection.failure(kind, body).into()),
+        }
+    }
+
+    fn post_lent(
+        &mut self,
+        number: u64,
+        arguments: &A,
+        buffer: impl LentBuffer,
+    ) -> Result<(), Error> {
+        let mut message = Message::new();
+        message
+            .pack_value(arguments)
+            .map_err(|cause| self.connection.not_posted(cause))?
+            .pack_lent(buffer);
+        let header = self.connection.header(number, Kind::Call, 0);
+        message.set_lead(Some(header.encode()));
+        let posted = self
+            .connection
+            .post(|sender| sender.post_in_place(&mut message));
+        Ok(posted?)
+    }
+}
+
+/// A function from arguments and a lent buffer to a result, and perhaps a buffer.
+pub(super) struct Lending<F, A, T>(F, PhantomData<fn(A, T)>);
+
+impl<F, A, T> Lending<F, A, T> {
+    pub(super) fn new(function: F) -> Self {
+        Self(function, PhantomData)
+    }
+}
+
+impl<A, T, R, L, F> Handler for Lending<F, A, T>
+where
+    A: DeserializeOwned,
+    T: Plain,
+    R: Serialize,
+    L: LentBuffer,
+    F: Fn(A, Borrowed<T>) -> (R, Option<L>) + Send + Sync,
+{
+    fn handle(&self, asked: Asked<'_>) {
+        let (call, wanted) = (asked.header.call, asked.is_wanted());
+        let read = asked.read_as(|body, process| match body.decode_lent(process)? {
+            (arguments, Some(buffer)) => Ok((arguments, buffer)),
+            (_, None) => Err(UnpackError::NotLent.into()),
+        });
+        let Some((session, (arguments, buffer))) = read else {
+            return;
+        };
+        let function = || (self.0)(arguments, buffer);
+        carry_out(
+            session,
+            call,
+            wanted,
+            function,
+            |session, outcome| match outcome {
+                (result, Some(buffer)) => session.answer_lent(call, &result, buffer),
+                (result, None) => session.answer(call, Kind::Done, &result),
+            },
+        );
+    }
+}
