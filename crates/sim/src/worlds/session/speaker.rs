@@ -201,7 +201,7 @@ impl Talk {
         if self.posted.len() as u64 >= MESSAGES {
             return;
         }
-        let len = context.rng().usize(6..6000);
+        let len = context.rng().usize(6..12_000);
         let body: u32 = match context.rng().u32(..4) {
             0 => context.rng().u32(1..40_000),
             _ => 0,
