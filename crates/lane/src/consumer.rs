@@ -419,6 +419,33 @@ impl Consumer {
     }
 
     /// Both slots of a message were read.
+    /// Of a shared lane whose sender is dead: steps over slots that one of its threads had claimed and not announced, to the next message
+    /// that another thread did announce. `false`: there is none. While the sender lives, what was claimed is about to be announced.
+    pub fn step_over_gap(&mut self) -> bool {
+        if self.is_ready() {
+            return false;
+        }
+        let begins = |ahead: &u32| {
+            let position = (self.next as u32).wrapping_add(*ahead);
+            let line = self.ring.sender.line(self.ring.shape.slot_line(position));
+            // Acquire pairs with the release in `Ring::publish`.
+            let word = line[SLOT_WORDS].load(Ordering::Acquire);
+            let is_second = matches!(
+                Control::decode(word),
+                Some(Control {
+                    kind: Kind::Second,
+                    ..
+                })
+            );
+            Control::announces_whole(word, position) && !is_second
+        };
+        let Some(ahead) = (1..self.ring.shape.slots()).find(begins) else {
+            return false;
+        };
+        (0..ahead).for_each(|_| self.advance());
+        true
+    }
+
     fn advance_double(&mut self) {
         self.advance();
         let doubles = self.holds.doubles.load(Ordering::Relaxed);

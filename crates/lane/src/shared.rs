@@ -336,3 +336,50 @@ impl Published<'_> {
         Some(line[0].load(Ordering::Relaxed))
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::consumer::Arrival;
+    use crate::layout::Shape;
+
+    /// Of each claim that is never announced: whether its slots are one or two, and what came before and behind it is read once.
+    #[test]
+    fn what_others_announced_behind_the_gap_of_a_dead_thread_is_read() {
+        for dead in [Need::Slot, Need::Double(100), Need::Bytes(300)] {
+            for before in 0..5u8 {
+                let (lane, mut consumer) =
+                    Ring::heap(Shape::new(64, 1 << 14)).shared_ends_calling(|_| ());
+                let post = |number: u8| {
+                    let payload = vec![number; [8, 90, 300][usize::from(number) % 3]];
+                    match payload.len() {
+                        300 => lane.try_eager(0, 7, [&payload]).map(drop),
+                        _ => lane.try_short(0, 7, &payload).map(drop),
+                    }
+                    .unwrap();
+                };
+                (0..before).for_each(post);
+                lane.claim(dead).unwrap();
+                (before..before + 6).for_each(post);
+                // Another one dies at the end.
+                lane.claim(dead).unwrap();
+                let mut numbers = Vec::new();
+                loop {
+                    match consumer.poll().unwrap() {
+                        Some(Arrival::Short(short)) => numbers.push(short.bytes()[8]),
+                        Some(Arrival::Double(double)) => numbers.push(double.split_address().1[0]),
+                        Some(Arrival::Eager(eager)) => {
+                            let mut first = [0];
+                            eager.copy_out(0, &mut first);
+                            numbers.push(first[0]);
+                        }
+                        Some(Arrival::Closed) => panic!("nobody closed it"),
+                        None if consumer.step_over_gap() => (),
+                        None => break,
+                    }
+                }
+                assert_eq!(numbers, (0..before + 6).collect::<Vec<_>>());
+            }
+        }
+    }
+}
