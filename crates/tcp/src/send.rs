@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::header::{Asked, Header, Last, MAX_FRAME, MAX_PIECE};
 use crate::queue::Queue;
-use crate::wire::{JOINED, Wire};
+use crate::wire::{JOINED, Wire, join};
 
 #[derive(Debug)]
 pub(crate) struct SendHalf {
@@ -215,14 +215,10 @@ impl SendHalf {
             return 0;
         }
         if total <= JOINED {
-            let mut joined = [0; JOINED];
-            let mut end = 0;
-            for slice in iter::once(header).chain(frame.iter().map(|slice| &slice[..])) {
-                joined[end..end + slice.len()].copy_from_slice(slice);
-                end += slice.len();
-            }
-            let result = wire.write(&[IoSlice::new(&joined[..end])], end);
-            return self.note(result, end);
+            // Sealed records are made of one slice, too.
+            let joined = join(iter::once(header).chain(frame.iter().map(|slice| &slice[..])));
+            let result = wire.write(&[IoSlice::new(&joined[..total])], total);
+            return self.note(result, total);
         }
         let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         slices[0] = IoSlice::new(header);

@@ -47,13 +47,8 @@ impl Wire {
             [one] => send(&self.socket, one, flags),
             // One slice costs the kernel less than several, and copying a few bytes costs less than that.
             _ if len <= JOINED => {
-                let mut joined = [0; JOINED];
-                let mut end = 0;
-                for slice in slices {
-                    joined[end..end + slice.len()].copy_from_slice(slice);
-                    end += slice.len();
-                }
-                send(&self.socket, &joined[..end], flags)
+                let joined = join(slices.iter().map(|slice| &slice[..]));
+                send(&self.socket, &joined[..len], flags)
             }
             _ => sendmsg(
                 &self.socket,
@@ -96,3 +91,15 @@ impl AsFd for Wire {
 
 /// Slices that are shorter together are joined before they are written.
 pub(crate) const JOINED: usize = 512;
+
+/// Slices of at most so many bytes together, one behind the other.
+#[inline]
+pub(crate) fn join<'a>(slices: impl Iterator<Item = &'a [u8]>) -> [u8; JOINED] {
+    let mut joined = [0; JOINED];
+    let mut end = 0;
+    for slice in slices {
+        joined[end..end + slice.len()].copy_from_slice(slice);
+        end += slice.len();
+    }
+    joined
+}

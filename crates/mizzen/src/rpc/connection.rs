@@ -192,10 +192,7 @@ impl Connection {
     #[inline]
     pub(super) fn decode<R: DeserializeOwned>(&self, body: Body<'_>) -> Result<R, CallError> {
         body.decode(self.inbox.process())
-            .map_err(|cause| CallError::Answer {
-                service: self.service(),
-                cause: Box::new(cause),
-            })
+            .map_err(|cause| self.unreadable(cause))
     }
 
     /// The value of an answer, and the lent buffer behind it, if there is one.
@@ -204,10 +201,15 @@ impl Connection {
         body: Body<'_>,
     ) -> Result<(R, Option<Borrowed<U>>), CallError> {
         body.decode_lent(self.inbox.process())
-            .map_err(|cause| CallError::Answer {
-                service: self.service(),
-                cause: Box::new(cause),
-            })
+            .map_err(|cause| self.unreadable(cause))
+    }
+
+    #[cold]
+    fn unreadable(&self, cause: Error) -> CallError {
+        CallError::Answer {
+            service: self.service(),
+            cause: Box::new(cause),
+        }
     }
 
     /// What an answer says that is no result.
@@ -333,6 +335,19 @@ impl Connection {
             Ok(()) => Ok(()),
             Err(cause) => Err(self.post_failed(cause)),
         }
+    }
+
+    /// Posts a message behind the header of a call.
+    pub(super) fn post_message(
+        &mut self,
+        call: u64,
+        kind: Kind,
+        message: &mut Message<'_>,
+    ) -> Result<(), CallError> {
+        message.set_lead(Some(self.header(call, kind, 0).encode()));
+        let posted = self.post(|sender| sender.post_in_place(message));
+        message.set_lead(None);
+        posted
     }
 
     #[cold]

@@ -50,12 +50,9 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
             .pack_value(arguments)
             .map_err(|cause| self.connection.not_posted(cause))?
             .pack_lent(buffer);
-        let header = self.connection.header(number, Kind::Call, 0);
-        message.set_lead(Some(header.encode()));
-        let posted = self
+        Ok(self
             .connection
-            .post(|sender| sender.post_in_place(&mut message));
-        Ok(posted?)
+            .post_message(number, Kind::Call, &mut message)?)
     }
 }
 

@@ -122,10 +122,7 @@ impl RawClient {
     }
 
     fn post(&mut self, call: u64, kind: Kind, message: &mut Message<'_>) -> Result<(), Error> {
-        message.set_lead(Some(self.0.header(call, kind, 0).encode()));
-        let posted = self.0.post(|sender| sender.post_in_place(message));
-        message.set_lead(None);
-        Ok(posted?)
+        Ok(self.0.post_message(call, kind, message)?)
     }
 }
 
