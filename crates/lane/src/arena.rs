@@ -237,7 +237,16 @@ impl<B: Backing> Arena<B> {
                 return Ok(None);
             }
         }
-        let (slab, offset) = state.place(order, &self.backing)?;
+        let (slab, offset) = match state.slabs.take(order) {
+            Some(place) => place,
+            None => {
+                state.collect_keeping(order, purpose);
+                if let Some(number) = state.find_spare(order, purpose) {
+                    return Ok(Some(state.held(number)));
+                }
+                state.place(order, &self.backing)?
+            }
+        };
         let number = state.free_numbers.pop().unwrap_or_else(|| {
             state.blocks.push(Entry {
                 slab,
@@ -558,16 +567,45 @@ impl<B: Backing> State<B> {
 
     /// Takes back what peers have given back.
     fn collect(&mut self) {
-        let out = core::mem::take(&mut self.out);
-        for mut out in out {
-            if out.is_back(&self.parties) {
-                self.free_out(out);
-            } else {
-                self.out.push_back(out);
+        self.collect_if(|_, _| false);
+    }
+
+    /// The same, but small blocks of this kind stay whole for the next use: who lends the same again and again would otherwise have
+    /// them divided anew each time.
+    fn collect_keeping(&mut self, order: u32, purpose: Purpose) {
+        let mut kept = 0;
+        self.collect_if(|block, loan| {
+            let keeps = kept < SPARE
+                && block.order == order
+                && block.purpose == purpose
+                && order <= SLAB_ORDER;
+            if keeps {
+                kept += 1;
+                block.loan = loan;
             }
-        }
-        for number in core::mem::take(&mut self.spare) {
+            keeps
+        });
+    }
+
+    /// Takes back what peers have given back. Blocks of which `keep` is true stay whole; it is given how often they were lent.
+    fn collect_if(&mut self, mut keep: impl FnMut(&mut Entry, u64) -> bool) {
+        while let Some(number) = self.spare.pop() {
             self.free(number);
+        }
+        for _ in 0..self.out.len() {
+            let Some(mut out) = self.out.pop_front() else {
+                return;
+            };
+            if !out.is_back(&self.parties) {
+                self.out.push_back(out);
+                continue;
+            }
+            let is_block = matches!(out.what, AtPeer::Block);
+            if is_block && keep(&mut self.blocks[out.number as usize], out.loan) {
+                self.spare.push(out.number);
+            } else {
+                self.free_out(out);
+            }
         }
     }
 
@@ -643,7 +681,7 @@ impl<B: Backing> State<B> {
         if let Some(place) = self.slabs.take(order) {
             return Ok(place);
         }
-        // Before growing, see what came back.
+        // Before growing, take apart what came back.
         self.collect();
         if let Some(place) = self.slabs.take(order) {
             return Ok(place);
