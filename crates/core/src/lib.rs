@@ -21,6 +21,7 @@ mod delivery;
 mod desk;
 mod endpoint;
 mod error;
+mod few;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

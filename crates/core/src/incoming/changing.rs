@@ -88,13 +88,30 @@ fn a_detached_message_does_not_change_any_more() {
 }
 
 #[test]
-fn a_table_that_changes_after_it_was_checked_is_refused() {
+fn the_first_entries_of_a_table_are_those_that_were_checked() {
     let mut victim = Victim::new();
     // Two pieces of one byte each, of which the second grows after the table was read.
     post_block(&mut victim, Flags::default(), &[2, 4, 4, 7, 8]);
     let mut message = next(&victim);
-    victim.write(SharedMemory::Slab(0), 2, &[200]);
+    victim.write(SharedMemory::Slab(0), 1, &[200, 200]);
     assert_eq!(message.unpack_express::<u8>().unwrap(), 7);
+    assert_eq!(message.unpack_express::<u8>().unwrap(), 8);
+}
+
+#[test]
+fn a_table_that_changes_after_it_was_checked_is_refused() {
+    let mut victim = Victim::new();
+    // Five pieces of one byte each, of which the last grows after the table was read.
+    post_block(
+        &mut victim,
+        Flags::default(),
+        &[5, 4, 4, 4, 4, 4, 7, 8, 9, 10, 11],
+    );
+    let mut message = next(&victim);
+    victim.write(SharedMemory::Slab(0), 5, &[200]);
+    for value in 7..11 {
+        assert_eq!(message.unpack_express::<u8>().unwrap(), value);
+    }
     assert!(message.unpack_express::<u8>().is_err());
     assert!(message.unpack_value::<Vec<u8>>().is_err());
     assert!(message.unpack_vec::<u8>().is_err());

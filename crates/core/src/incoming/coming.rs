@@ -344,10 +344,11 @@ impl<'m> Incoming<'m> {
 }
 
 /// Fills the memory of cheaper pieces while they come.
-fn fill(
+fn fill<'m>(
     stream: &mut dyn Streaming,
-    mut pending: Vec<(usize, &mut [u8])>,
+    pending: impl IntoIterator<Item = (usize, &'m mut [u8])>,
 ) -> Result<(), UnpackError> {
+    let mut pending: Vec<_> = pending.into_iter().collect();
     pending.sort_by_key(|(at, target)| (*at, target.len()));
     let mut last: Option<(usize, &[u8])> = None;
     for (at, target) in pending {

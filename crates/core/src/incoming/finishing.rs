@@ -50,7 +50,8 @@ impl<'m> Finishing<'m> {
         let rest = match &mut incoming.payload {
             Payload::Stream(stream) => {
                 stream.read_once();
-                let mut pieces = core::mem::take(&mut incoming.pending);
+                let pieces = core::mem::take(&mut incoming.pending);
+                let mut pieces: Vec<_> = pieces.into_iter().collect();
                 pieces.sort_by_key(|(at, target)| (*at, target.len()));
                 Rest::Stream {
                     pieces,

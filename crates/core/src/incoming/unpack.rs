@@ -6,16 +6,22 @@ use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 use crate::error::{Error, UnpackError};
+use crate::few::Few;
 use crate::link::{MemoryLink, Stream};
 use crate::memory::{Borrowed, Holding, LoanTicket};
 use crate::message::{
-    AnyTicket, Entry, Flags, Kind, MAX_PIECES, Mark, Payload, VARINT_MAX, any_ticket_at, form,
-    is_ticket_len, push_varint, read_varint, ticket_at,
+    AnyTicket, Entry, Flags, Kind, MAX_PIECES, Mark, Payload, Table, VARINT_MAX, any_ticket_at,
+    form, is_ticket_len, read_varint, ticket_at,
 };
 use crate::plain::Plain;
 use crate::process::Process;
 use crate::rank::{ProcessId, Rank};
 use crate::values::decode;
+
+/// Entries of the table that are read only once.
+const KNOWN: usize = 3;
+/// Bytes in which the tables of most messages are: so many entries of any length, and their number.
+const FRONT: usize = (KNOWN + 1) * VARINT_MAX;
 
 /// A received message, unpacked piece by piece in the order in which it was packed.
 ///
@@ -26,6 +32,10 @@ pub struct Incoming<'m> {
     pub(crate) process: Arc<Process>,
     pub(crate) flags: Flags,
     pub(super) payload: Payload,
+    /// The first entries of the table as they were when it was checked, and how many bytes of it each is.
+    known: [(u64, u8); KNOWN],
+    /// How many entries there are.
+    count: usize,
     /// The next entry of the table, or its end.
     table_at: usize,
     /// Pieces not unpacked yet.
@@ -33,7 +43,7 @@ pub struct Incoming<'m> {
     /// Where the next piece begins.
     data_at: usize,
     /// Cheaper pieces: where they are and where they shall go.
-    pub(super) pending: Vec<(usize, &'m mut [u8])>,
+    pub(super) pending: Few<(usize, &'m mut [u8])>,
     /// Lent pieces not unpacked yet, by where they lie. Dropping them gives them back.
     pub(super) lent: Vec<(usize, Option<Holding>)>,
 }
@@ -78,10 +88,12 @@ impl<'m> Incoming<'m> {
             process,
             flags,
             payload,
+            known: [(0, 0); KNOWN],
+            count: 0,
             table_at: 0,
             left: 0,
             data_at: 0,
-            pending: Vec::new(),
+            pending: Few::new(),
             lent: Vec::new(),
         };
         incoming.arrive_table()?;
@@ -294,7 +306,7 @@ impl<'m> Incoming<'m> {
         let payload = self.detach_payload()?;
         Ok(Incoming {
             payload,
-            pending: Vec::new(),
+            pending: Few::new(),
             ..self
         })
     }
@@ -307,7 +319,7 @@ impl<'m> Incoming<'m> {
     /// The same message, of which no piece has been told where to go.
     pub(super) fn without_pending(self) -> Incoming<'static> {
         Incoming {
-            pending: Vec::new(),
+            pending: Few::new(),
             ..self
         }
     }
@@ -405,8 +417,12 @@ impl<'m> Incoming<'m> {
                 0,
             ));
         }
-        let (entry, used) = self.entry_at(self.table_at).ok_or(UnpackError::Malformed)?;
-        Ok((entry, used))
+        let known = self.known.get(self.count - self.left);
+        let entry = match known {
+            Some((value, used)) => Entry::decode(*value).map(|entry| (entry, usize::from(*used))),
+            None => self.entry_at(self.table_at),
+        };
+        entry.ok_or(UnpackError::Malformed)
     }
 
     #[inline]
@@ -444,19 +460,34 @@ impl<'m> Incoming<'m> {
     /// Reads and checks the whole table: afterwards every piece lies inside the payload.
     fn read_table(&mut self) -> Result<(), UnpackError> {
         if self.flags.has(Flags::SINGLE) {
-            (self.table_at, self.data_at, self.left) = (0, 0, 1);
+            (self.table_at, self.data_at) = (0, 0);
+            (self.count, self.left) = (1, 1);
             return Ok(());
         }
         self.arrive_window(0)?;
-        let (bytes, len) = self.window(0);
-        let (count, used) = read_varint(&bytes[..len]).ok_or(UnpackError::Malformed)?;
+        // One copy has the tables of most messages.
+        let mut front = [0; FRONT];
+        let len = self.payload.here().min(FRONT);
+        self.payload.copy_out(0, &mut front[..len]);
+        let (count, used) = read_varint(&front[..len]).ok_or(UnpackError::Malformed)?;
         if count > MAX_PIECES as u64 {
             return Err(UnpackError::Malformed);
         }
         let (mut at, mut total) = (used, 0u64);
-        for _ in 0..count {
-            self.arrive_window(at)?;
-            let (entry, used) = self.entry_at(at).ok_or(UnpackError::Malformed)?;
+        for index in 0..count as usize {
+            let found = front[..len].get(at..).and_then(read_varint);
+            let (value, used) = match found {
+                Some(found) => found,
+                None => {
+                    self.arrive_window(at)?;
+                    let (bytes, len) = self.window(at);
+                    read_varint(&bytes[..len]).ok_or(UnpackError::Malformed)?
+                }
+            };
+            if let Some(known) = self.known.get_mut(index) {
+                *known = (value, used as u8);
+            }
+            let entry = Entry::decode(value).ok_or(UnpackError::Malformed)?;
             let is_ticket = !self.flags.has(Flags::FOREIGN);
             if entry.is_lent() && is_ticket && !is_ticket_len(entry.len) {
                 return Err(UnpackError::Malformed);
@@ -467,7 +498,8 @@ impl<'m> Incoming<'m> {
         if (at as u64).checked_add(total) != Some(self.payload.len() as u64) {
             return Err(UnpackError::Malformed);
         }
-        (self.table_at, self.data_at, self.left) = (used, at, count as usize);
+        (self.table_at, self.data_at) = (used, at);
+        (self.count, self.left) = (count as usize, count as usize);
         Ok(())
     }
 
@@ -546,12 +578,13 @@ fn check_plain(entry: Entry) -> Result<(), UnpackError> {
 /// The bytes of a message of a header and a lent buffer, as any other with these two pieces has them.
 fn with_table(handed: &Payload) -> Option<Vec<u8>> {
     let header = handed.len().checked_sub(LoanTicket::BYTES)?;
-    let mut bytes = Vec::new();
-    push_varint(&mut bytes, 2);
+    let mut table = Table::new();
+    table.push_count(2);
     for (len, kind) in [(header, Kind::Plain), (LoanTicket::BYTES, Kind::Lent)] {
         let len = len as u64;
-        Entry { len, kind }.push(&mut bytes);
+        table.push_entry(Entry { len, kind });
     }
+    let mut bytes = table.into_vec();
     let at = bytes.len();
     bytes.resize(at + handed.len(), 0);
     handed.copy_out(LoanTicket::BYTES, &mut bytes[at..at + header]);

@@ -22,11 +22,13 @@ mod mark;
 mod outgoing;
 mod payload;
 mod pieces;
+mod table;
 mod tickets;
 
 pub(crate) use mark::Mark;
 pub(crate) use outgoing::{Encoded, LentPiece, Outgoing, Single};
 pub use outgoing::{Later, Lead, Message};
 pub(crate) use payload::{Offered, Payload, Streaming};
-pub(crate) use pieces::{Entry, Flags, Kind, MAX_PIECES, VARINT_MAX, push_varint, read_varint};
+pub(crate) use pieces::{Entry, Flags, Kind, MAX_PIECES, VARINT_MAX, read_varint};
+pub(crate) use table::Table;
 pub(crate) use tickets::{AnyTicket, any_ticket_at, is_ticket_len, lent_tickets, ticket_at};

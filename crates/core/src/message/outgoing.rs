@@ -6,8 +6,10 @@ use core::marker::PhantomData;
 use mizzen_lane::{Parts, SHORT_MAX, SLOT_MAX};
 
 use super::mark::Mark;
-use super::pieces::{Entry, Flags, Kind, push_varint};
+use super::pieces::{Entry, Flags, Kind};
+use super::table::Table;
 use crate::error::{PostError, Result};
+use crate::few::Few;
 use crate::memory::{Buffer, HandedTicket, Lease, LentBuffer, LoanTicket, Made};
 use crate::plain::{Plain, PlainBytes};
 
@@ -36,7 +38,7 @@ use crate::plain::{Plain, PlainBytes};
 /// ```
 #[derive(Default)]
 pub struct Message<'m> {
-    pieces: Vec<Piece<'m>>,
+    pieces: Few<Piece<'m>>,
     /// The bytes of all copied pieces.
     copied: Vec<u8>,
     /// A piece of the runtime's own before all others.
@@ -55,7 +57,7 @@ enum Piece<'m> {
     },
     Borrowed(&'m [u8]),
     Later(&'m mut [u8]),
-    Lent(LentPiece),
+    Lent(Box<LentPiece>),
 }
 
 /// A lent buffer of a message, and what travels in its place.
@@ -122,7 +124,7 @@ impl<'m> Message<'m> {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            pieces: Vec::new(),
+            pieces: Few::new(),
             copied: Vec::new(),
             lead: None,
         }
@@ -184,8 +186,10 @@ impl<'m> Message<'m> {
         self.pack_buffer(buffer.into_buffer())
     }
 
-    pub(crate) fn pack_buffer(&mut self, buffer: Buffer) -> &mut Self {
-        self.pieces.push(Piece::Lent(LentPiece::new(buffer)));
+    /// The same, whatever its values are, for services.
+    pub fn pack_buffer(&mut self, buffer: Buffer) -> &mut Self {
+        self.pieces
+            .push(Piece::Lent(Box::new(LentPiece::new(buffer))));
         self
     }
 
@@ -243,10 +247,10 @@ impl<'m> Message<'m> {
     /// Bytes of all pieces, with those of lent buffers.
     pub(crate) fn all_bytes(&self) -> usize {
         let len = |piece: &Piece<'m>| match piece {
-            Piece::Lent(LentPiece {
-                buffer: Some(buffer),
-                ..
-            }) => buffer.as_bytes().len(),
+            Piece::Lent(lent) if lent.buffer.is_some() => lent
+                .buffer
+                .as_ref()
+                .map_or(0, |buffer| buffer.as_bytes().len()),
             piece => self.bytes_of(piece).len(),
         };
         self.pieces.iter().map(len).sum()
@@ -267,47 +271,35 @@ impl<'m> Message<'m> {
     /// The lent pieces, whether their buffers are still here or not.
     pub(crate) fn lent_pieces(&mut self) -> impl Iterator<Item = &mut LentPiece> {
         self.pieces.iter_mut().filter_map(|piece| match piece {
-            Piece::Lent(lent) => Some(lent),
+            Piece::Lent(lent) => Some(&mut **lent),
             _ => None,
         })
     }
 
     /// The message as it travels.
     pub(crate) fn wire(&self) -> WireMessage<'_, 'm> {
-        let mut table = Vec::new();
-        let single = self.lead.is_none()
-            && matches!(
-                self.pieces[..],
-                [Piece::Copied { .. } | Piece::Borrowed(_) | Piece::Later(_)]
-            );
-        if !single {
-            self.begin_table(&mut table);
-            for piece in &self.pieces {
-                Entry {
-                    len: self.bytes_of(piece).len() as u64,
-                    kind: piece.kind(),
-                }
-                .push(&mut table);
+        let mut table = Table::new();
+        let mut flags = Flags::default();
+        let only = self.pieces.only().map(Piece::kind);
+        let single = only.filter(|kind| self.lead.is_none() && *kind != Kind::Lent);
+        match single {
+            Some(Kind::Value) => flags = Flags::SINGLE.with(Flags::VALUE),
+            Some(_) => flags = Flags::SINGLE,
+            None => self.begin_table(&mut table),
+        }
+        let mut len = self.lead_bytes().len();
+        for piece in &self.pieces {
+            let (bytes, kind) = (self.bytes_of(piece).len(), piece.kind());
+            len += bytes;
+            if kind == Kind::Lent {
+                flags = flags.with(Flags::LENT);
+            }
+            if single.is_none() {
+                let len = bytes as u64;
+                table.push_entry(Entry { len, kind });
             }
         }
-        let len = table.len()
-            + self.lead_bytes().len()
-            + self
-                .pieces
-                .iter()
-                .map(|piece| self.bytes_of(piece).len())
-                .sum::<usize>();
-        let mut flags = if single {
-            Flags::SINGLE
-        } else {
-            Flags::default()
-        };
-        if single && self.pieces[0].kind() == Kind::Value {
-            flags = flags.with(Flags::VALUE);
-        }
-        if self.has_lent() {
-            flags = flags.with(Flags::LENT);
-        }
+        let len = len + table.bytes().len();
         WireMessage {
             message: self,
             table,
@@ -324,7 +316,7 @@ impl<'m> Message<'m> {
     pub(crate) fn foreign(&self) -> Result<ForeignMessage<'_>, PostError> {
         let wire = self.wire();
         let mut pieces = Vec::with_capacity(self.pieces.len());
-        let mut table = Vec::new();
+        let mut table = Table::new();
         self.begin_table(&mut table);
         pieces.extend(self.lead.as_ref().map(|lead| &lead[..]));
         for piece in &self.pieces {
@@ -336,12 +328,13 @@ impl<'m> Message<'m> {
                 piece => self.bytes_of(piece),
             };
             let (len, kind) = (bytes.len() as u64, piece.kind());
-            Entry { len, kind }.push(&mut table);
+            table.push_entry(Entry { len, kind });
             pieces.push(bytes);
         }
-        if wire.flags.has(Flags::SINGLE) {
-            table.clear();
-        }
+        let table = match wire.flags.has(Flags::SINGLE) {
+            true => Vec::new(),
+            false => table.into_vec(),
+        };
         Ok(ForeignMessage {
             flags: wire.flags,
             table,
@@ -357,12 +350,12 @@ impl<'m> Message<'m> {
     }
 
     /// The number of pieces, and the entry of the one before them.
-    fn begin_table(&self, table: &mut Vec<u8>) {
+    fn begin_table(&self, table: &mut Table) {
         let before = usize::from(self.lead.is_some());
-        push_varint(table, (before + self.pieces.len()) as u64);
+        table.push_count(before + self.pieces.len());
         if let Some(lead) = &self.lead {
             let (len, kind) = (lead.len() as u64, Kind::Plain);
-            Entry { len, kind }.push(table);
+            table.push_entry(Entry { len, kind });
         }
     }
 
@@ -521,7 +514,7 @@ impl ForeignMessage<'_> {
 /// A packed message as it travels: table, then the pieces.
 pub(crate) struct WireMessage<'a, 'm> {
     message: &'a Message<'m>,
-    table: Vec<u8>,
+    table: Table,
     flags: Flags,
     len: usize,
 }
@@ -532,8 +525,9 @@ impl Parts for WireMessage<'_, '_> {
     }
 
     fn each(&self, mut take: impl FnMut(&[u8])) {
-        if !self.table.is_empty() {
-            take(&self.table);
+        let table = self.table.bytes();
+        if !table.is_empty() {
+            take(table);
         }
         if let Some(lead) = &self.message.lead {
             take(lead);

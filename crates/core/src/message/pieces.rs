@@ -94,13 +94,14 @@ pub(crate) enum Kind {
     Value = 2,
 }
 
-/// Appends `value` to `out`.
-pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+/// Gives `value` to `push`, byte by byte.
+#[inline]
+pub(crate) fn write_varint(mut value: u64, mut push: impl FnMut(u8)) {
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        push(value as u8 | 0x80);
         value >>= 7;
     }
-    out.push(value as u8);
+    push(value as u8);
 }
 
 /// Reads an integer from the front of `bytes`: the value and how many bytes it took.
@@ -121,12 +122,15 @@ pub(crate) fn read_varint(bytes: &[u8]) -> Option<(u64, usize)> {
 }
 
 impl Entry {
-    pub(crate) fn push(self, table: &mut Vec<u8>) {
-        push_varint(table, self.len << 2 | self.kind as u64);
+    /// As it is written in the table.
+    #[inline]
+    pub(crate) fn encode(self) -> u64 {
+        self.len << 2 | self.kind as u64
     }
 
-    pub(crate) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
-        let (value, used) = read_varint(bytes)?;
+    /// What `encode` made of it.
+    #[inline]
+    pub(crate) fn decode(value: u64) -> Option<Self> {
         let kind = match value & 3 {
             0 => Kind::Plain,
             1 => Kind::Lent,
@@ -134,7 +138,12 @@ impl Entry {
             _ => return None,
         };
         let len = value >> 2;
-        Some((Self { len, kind }, used))
+        Some(Self { len, kind })
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
+        let (value, used) = read_varint(bytes)?;
+        Some((Self::decode(value)?, used))
     }
 
     pub(crate) fn is_lent(self) -> bool {
@@ -151,7 +160,7 @@ mod tests {
         for shift in 0..64 {
             for value in [1u64 << shift, (1u64 << shift) - 1, u64::MAX >> shift] {
                 let mut bytes = Vec::new();
-                push_varint(&mut bytes, value);
+                write_varint(value, |byte| bytes.push(byte));
                 assert_eq!(read_varint(&bytes), Some((value, bytes.len())));
                 assert_eq!(
                     read_varint(&bytes[..bytes.len() - 1]),
@@ -167,7 +176,7 @@ mod tests {
         for kind in [Kind::Plain, Kind::Lent, Kind::Value] {
             for len in [0, 31, 32, 1 << 40] {
                 let mut table = Vec::new();
-                Entry { len, kind }.push(&mut table);
+                write_varint(Entry { len, kind }.encode(), |byte| table.push(byte));
                 assert_eq!(
                     Entry::read(&table),
                     Some((Entry { len, kind }, table.len()))
