@@ -34,6 +34,7 @@ mod local;
 mod lock;
 #[doc(hidden)]
 pub mod log;
+mod looks;
 mod mailbox;
 mod mailboxes;
 mod memory;

@@ -336,7 +336,7 @@ impl Process {
     /// A mailbox of ours is dropped: peers that used it are told.
     pub(crate) fn close_mailbox(&self, mailbox: MailboxId) {
         for link in self.links.all().1 {
-            let mut inbound = lock(&link.inbound);
+            let mut inbound = link.inbound.lock();
             if inbound.close_account(mailbox, &link.counts) {
                 link.tell(mailbox, MailboxNotice::CLOSED);
             }
@@ -356,7 +356,7 @@ impl Process {
             .iter()
             .filter(|link| !link.channel.ends_with_its_process())
         {
-            link.drain(&self.mailboxes, &mut lock(&link.inbound));
+            link.drain(&self.mailboxes, &mut link.inbound.lock());
         }
     }
 
@@ -393,7 +393,7 @@ impl Process {
         debug!(parent: &self.span, peer = %link.peer, ?how, counts = counts(), "link through memory ended");
         let mut posted_to = Vec::new();
         {
-            let mut inbound = lock(&link.inbound);
+            let mut inbound = link.inbound.lock();
             link.drain(&self.mailboxes, &mut inbound);
             posted_to.extend(inbound.accounts.keys().copied());
             for (mailbox, account) in &inbound.accounts {

@@ -6,7 +6,6 @@ use mizzen_lane::{Arrival, Exact, LaneError};
 
 use crate::delivery::{Account as Due, Core, Delivery, Undelivered};
 use crate::link::{Inbound, MailboxNotice, MemoryLink, SHARED_LANE, WINDOW};
-use crate::lock::{lock, try_lock};
 use crate::mailboxes::Mailboxes;
 use crate::message::{Flags, Payload};
 use crate::rank::MailboxId;
@@ -25,7 +24,7 @@ impl MemoryLink {
         if !self.peek.is_ready() {
             return;
         }
-        let Some(mut inbound) = try_lock(&self.inbound) else {
+        let Some(mut inbound) = self.inbound.try_lock() else {
             return;
         };
         for _ in 0..BATCH {
@@ -50,7 +49,7 @@ impl MemoryLink {
     pub(crate) fn take_backlog(self: &Arc<Self>, mailboxes: &Mailboxes) {
         for _ in 0..(SHARED_LANE.slots() as usize).div_ceil(BATCH) {
             // Who else drains the lane may stop at a message of its own, with some for sleepers behind it: so we wait for it.
-            let mut inbound = lock(&self.inbound);
+            let mut inbound = self.inbound.lock();
             for _ in 0..BATCH {
                 if !self.pump_one(mailboxes, &mut inbound) {
                     return;
@@ -70,7 +69,7 @@ impl MemoryLink {
         if !self.peek.is_ready() {
             return None;
         }
-        let mut inbound = try_lock(&self.inbound)?;
+        let mut inbound = self.inbound.try_lock()?;
         for _ in 0..BATCH {
             let (to, delivery) = self.next(&mut inbound)?;
             match delivery {
@@ -178,28 +177,33 @@ impl MemoryLink {
     }
 
     /// Takes the next message of the shared lane into `target`, if it is one of just that length for `mine`, and
-    /// none of its messages waits elsewhere.
+    /// none of its messages waits elsewhere. If there is none, looks up to `looks` times more, a moment apart.
+    #[inline]
     pub(crate) fn take_exact(
         self: &Arc<Self>,
         mine: &Core,
         flags: Flags,
         target: &mut [u8],
+        looks: u32,
     ) -> Exact {
         if self.has_unsent_notices() || !mine.is_queue_empty() {
             return Exact::Other;
         }
-        if !self.peek.is_begun() {
-            return Exact::Nothing;
-        }
-        let Some(mut inbound) = try_lock(&self.inbound) else {
+        let Some(mut inbound) = self.inbound.try_lock() else {
             return Exact::Nothing;
         };
-        // Who queues messages has the lock: what was sent before is queued already.
+        // Who queues messages has the latch: what was sent before is queued already.
         if !mine.is_queue_empty() {
             return Exact::Other;
         }
-        let to = mine.id;
-        let found = inbound.consumer.poll_exact(flags.0, Some(to.0), target);
+        let (to, mut left) = (mine.id, looks);
+        let found = loop {
+            match inbound.consumer.poll_exact(flags.0, Some(to.0), target) {
+                Exact::Nothing if left > 0 && !inbound.is_wanted() => left -= 1,
+                found => break found,
+            }
+            core::hint::spin_loop();
+        };
         if found == Exact::Taken {
             inbound.account(to, || Arc::downgrade(self)).retrieved();
         }

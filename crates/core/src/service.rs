@@ -7,7 +7,9 @@ pub use crate::blocking::block_in_place;
 pub use crate::caller::Caller;
 pub use crate::counters::{Counted, Counter, Rows, summary};
 pub use crate::lock::{lock, lock_patiently, try_lock};
+pub use crate::looks::quick_looks;
 pub use crate::mailbox::{Next, Taken};
+pub use crate::memory::{Buffer, Lease};
 pub use crate::message::Lead;
 pub use crate::rank::{Address, MailboxId, SlateUse, reserved};
 pub use crate::roll::{Kind, Operation, WaitsFor};
@@ -20,6 +22,7 @@ pub use crate::workers::{
     Pace, Source, Worker, Workers, catch_panics, panic_message, step_aside, worker_count,
 };
 pub use mizzen_lane::SHORT_MAX;
+pub use mizzen_lane::{Held, Latch};
 
 /// The longest message that a process of the same host takes before its reader comes. A longer one is taken as it is read.
 pub const LONGEST_UNREAD: usize = mizzen_lane::ALLOWANCE;

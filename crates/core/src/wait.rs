@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 use mizzen_shm::slice;
 
+use crate::looks::quick_looks;
 use crate::roll::{self, WaitsFor};
 
 /// How long a sleeping thread trusts its senders to ring. A lost ring, which only a broken peer can cause, costs this much.
 const NAP: Duration = Duration::from_millis(500);
 
-/// Full looks while spinning, and quick looks at the likely place between two of them: together about one round trip
-/// between two cores (1 to 2 µs).
+/// Full looks while spinning; with the quick looks at the likely place between two of them, about one round trip between two cores
+/// (1 to 2 µs).
 const SPINS: u32 = 4;
-const QUICK_LOOKS: u32 = 24;
 /// How often to yield after that, when alone on the core: longer waits are long.
 const YIELDS: u32 = 20;
 /// The same when crowded: every other thread on the core may want its turn several times before our message comes.
@@ -136,7 +136,7 @@ impl Contention {
         if self.expects_late() {
             return;
         }
-        for _ in 0..round_trips * SPINS * QUICK_LOOKS {
+        for _ in 0..round_trips * SPINS * quick_looks() {
             if ready() {
                 return self.note_in_time();
             }
@@ -237,7 +237,8 @@ pub struct Patience<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     spins: u32,
-    quick_looks: u32,
+    /// Whether quick looks tell whether something came.
+    looks: bool,
     yields: u32,
     /// Whether a message rings. Not every network does: who sleeps may make rare what would come soon.
     rings: bool,
@@ -246,14 +247,14 @@ struct Pace {
 /// For what comes through memory.
 const MEMORY: Pace = Pace {
     spins: SPINS,
-    quick_looks: QUICK_LOOKS,
+    looks: true,
     yields: YIELDS,
     rings: true,
 };
 /// For what comes over a network.
 const NETWORK: Pace = Pace {
     spins: NETWORK_SPINS,
-    quick_looks: 0,
+    looks: false,
     yields: NETWORK_YIELDS,
     rings: false,
 };
@@ -304,8 +305,8 @@ impl<'a> Patience<'a> {
     /// How many quick looks at the likely place, a moment apart, are due before the next step.
     #[inline]
     pub fn quick_looks(&self) -> u32 {
-        if self.rounds < self.pace.spins && !self.contention.is_felt() {
-            self.pace.quick_looks
+        if self.pace.looks && self.rounds < self.pace.spins && !self.contention.is_felt() {
+            quick_looks()
         } else {
             0
         }

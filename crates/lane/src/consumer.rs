@@ -418,7 +418,6 @@ impl Consumer {
         Some(())
     }
 
-    /// Both slots of a message were read.
     /// Of a shared lane whose sender is dead: steps over slots that one of its threads had claimed and not announced, to the next message
     /// that another thread did announce. `false`: there is none. While the sender lives, what was claimed is about to be announced.
     pub fn step_over_gap(&mut self) -> bool {
@@ -446,6 +445,7 @@ impl Consumer {
         true
     }
 
+    /// Both slots of a message were read.
     fn advance_double(&mut self) {
         self.advance();
         let doubles = self.holds.doubles.load(Ordering::Relaxed);
@@ -482,13 +482,6 @@ impl Peek {
     pub fn is_ready(&self) -> bool {
         let next = self.0.next.load(Ordering::Acquire);
         self.0.ring.is_announced(next as u32)
-    }
-
-    /// Whether one was, or the beginning of one that grows, which only [`Consumer::poll_exact`] takes.
-    #[must_use]
-    pub fn is_begun(&self) -> bool {
-        let next = self.0.next.load(Ordering::Acquire);
-        self.0.ring.is_begun(next as u32)
     }
 
     /// Slots taken so far.

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use crate::consumer::Consumer;
-use crate::layout::{Control, Kind, SHORT_MAX, begins_block, slots_of};
+use crate::layout::{Control, Kind, SHORT_MAX, SLOT_MAX, begins_block, slots_of};
 use crate::ring::{Parts, Refused, Ring, place};
 
 /// Messages after which a lane counts as used: they fit into the first page of its memory.
@@ -113,6 +113,28 @@ impl Producer {
         }
         self.reserve(1)?;
         self.ring.publish_short(self.head, tag, None, payload);
+        self.advance();
+        Ok(())
+    }
+
+    /// The same for the first `len` bytes of `slot`. Those that fit into one slot are written with all that are behind them, which is
+    /// quicker than to count.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_short`](Self::try_short).
+    #[inline]
+    pub fn try_slot(
+        &mut self,
+        tag: u16,
+        slot: &[u8; SHORT_MAX],
+        len: usize,
+    ) -> Result<(), Refused> {
+        let (Some(first), ..=SLOT_MAX) = (slot.first_chunk(), len) else {
+            return self.try_short(tag, slot.get(..len).ok_or(Refused::TooLong)?);
+        };
+        self.reserve(1)?;
+        self.ring.publish_slot(self.head, tag, first, len);
         self.advance();
         Ok(())
     }

@@ -160,12 +160,6 @@ impl Ring {
         Control::announces_whole(self.control_word(position), position)
     }
 
-    /// Whether the slot at `position` is announced, be it of a message that still grows.
-    #[inline]
-    pub(crate) fn is_begun(&self, position: u32) -> bool {
-        Control::announces(self.control_word(position), position)
-    }
-
     #[inline]
     pub(crate) fn control_word(&self, position: u32) -> u64 {
         let line = self.sender.line(self.shape.slot_line(position));
@@ -227,6 +221,18 @@ impl Ring {
     ) {
         let len = lead(address) + payload.len();
         self.publish_first(position, tag, address, payload, len);
+    }
+
+    /// As `publish_short`, for `len` bytes that are at most so many.
+    #[inline(always)]
+    pub(crate) fn publish_slot(
+        &self,
+        position: u32,
+        tag: u16,
+        payload: &[u8; SLOT_MAX],
+        len: usize,
+    ) {
+        self.publish_first(position, tag, None, payload, len);
     }
 
     /// The same for a message of two slots, the one at `position` and the next, which the caller owns both.

@@ -20,6 +20,48 @@ pub(crate) use std::sync::TryLockError;
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Arc, Mutex, MutexGuard};
 
+/// What a thread does that looks for the `round`th time in vain.
+#[cfg(not(loom))]
+pub(crate) fn pause(round: u32) {
+    /// Most waits are over before: what is waited for is held for moments.
+    const SPINS: u32 = 100;
+    const YIELDS: u32 = 20;
+    const NAP: core::time::Duration = core::time::Duration::from_micros(50);
+    match round {
+        ..SPINS => spin_loop(),
+        SPINS.. if round < SPINS + YIELDS => std::thread::yield_now(),
+        _ => std::thread::sleep(NAP),
+    }
+}
+
+#[cfg(loom)]
+pub(crate) fn pause(_: u32) {
+    loom::thread::yield_now();
+}
+
+/// Something that only one thread at a time may touch, in an order that all threads see: models fail otherwise.
+#[cfg(loom)]
+#[derive(Debug, Default)]
+pub(crate) struct Witness(loom::cell::UnsafeCell<()>);
+
+#[cfg(loom)]
+impl Witness {
+    pub(crate) fn touch(&self) {
+        self.0.with_mut(|_| ());
+    }
+}
+
+/// Nothing, outside of models.
+#[cfg(not(loom))]
+#[derive(Debug, Default)]
+pub(crate) struct Witness();
+
+#[cfg(not(loom))]
+impl Witness {
+    #[inline(always)]
+    pub(crate) fn touch(&self) {}
+}
+
 /// By which a thread sleeps until another wakes it; waking comes first or not.
 #[cfg(not(loom))]
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mizzen_lane::{
-    Call, Consumer, Lender, Peek, Published, Refused, Region, SharedProducer, Slate, Watch,
+    Call, Consumer, Latch, Lender, Peek, Published, Refused, Region, SharedProducer, Slate, Watch,
     call_after_publish, call_quietly, is_awake_and_last,
 };
 use mizzen_shm::barrier;
@@ -60,7 +60,7 @@ pub(crate) struct MemoryLink {
     /// Our shared lane to the peer.
     pub(crate) lane: SharedProducer,
     /// The peer's shared lane to us. Whoever waits for anything drains it.
-    pub(crate) inbound: Mutex<Inbound>,
+    pub(crate) inbound: Latch<Inbound>,
     pub(crate) peek: Peek,
     /// The peer's watches and bells.
     pub(crate) watches: Region,
@@ -74,6 +74,8 @@ pub(crate) struct MemoryLink {
     /// Messages to discard, with the buffers that are lent with them, when their slab comes.
     unread: Mutex<Vec<LoanTicket>>,
     shown: Mutex<BTreeSet<u32>>,
+    /// One of the latter, that was asked for last, plus one; or 0.
+    shown_last: AtomicU64,
     /// Slabs of the peer that it showed to others, for us to hand on buffers of them.
     shown_to: Mutex<HashMap<(u32, ProcessId), Place>>,
     /// Whether others hand on buffers of the peer to us.
@@ -220,7 +222,7 @@ impl MemoryLink {
             peer,
             lane: parts.lane,
             peek: parts.inbound.peek(),
-            inbound: Mutex::new(Inbound {
+            inbound: Latch::new(Inbound {
                 consumer: parts.inbound,
                 accounts: HashMap::new(),
                 last: None,
@@ -233,6 +235,7 @@ impl MemoryLink {
             slab_came: Condvar::new(),
             unread: Mutex::default(),
             shown: Mutex::default(),
+            shown_last: AtomicU64::new(0),
             shown_to: Mutex::default(),
             is_handed: AtomicBool::new(false),
             owners: parts.owners,
@@ -581,7 +584,13 @@ impl MemoryLink {
 
     /// The same at once, for who looks for another way then.
     pub(crate) fn try_show_slab(&self, arena: &Arena, slab: SlabId) -> Result<(), Disconnected> {
+        // Whoever asks has a block in it, so nobody drops it meanwhile.
+        let mark = u64::from(slab.0) + 1;
+        if self.shown_last.load(Ordering::Acquire) == mark {
+            return Ok(());
+        }
         if lock(&self.shown).contains(&slab.0) {
+            self.shown_last.store(mark, Ordering::Release);
             return Ok(());
         }
         let Some(shared) = arena.slab(slab) else {
@@ -606,6 +615,12 @@ impl MemoryLink {
 
     /// One of our slabs is gone: the peer need not keep it.
     pub(crate) fn hide_slab(&self, slab: SlabId) {
+        let _ = self.shown_last.compare_exchange(
+            u64::from(slab.0) + 1,
+            0,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
         if lock(&self.shown).remove(&slab.0) {
             self.channel.hide_slab(slab);
         }
@@ -660,7 +675,7 @@ impl MemoryLink {
 
     /// How many messages of the peer the owners of our mailboxes have retrieved, added to what came over other links.
     pub(crate) fn add_retrieved(&self, counts: &mut HashMap<MailboxId, u64>) {
-        for (mailbox, account) in &lock(&self.inbound).accounts {
+        for (mailbox, account) in &self.inbound.lock().accounts {
             *counts.entry(*mailbox).or_default() += account.count();
         }
     }
@@ -669,7 +684,7 @@ impl MemoryLink {
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn mailboxes_tracked(&self) -> usize {
         let (routes, unsent_notices) = (lock(&self.routes).len(), lock(&self.unsent_notices).len());
-        lock(&self.inbound).accounts.len() + routes + unsent_notices
+        self.inbound.lock().accounts.len() + routes + unsent_notices
     }
 
     /// How the peer went.
@@ -720,7 +735,7 @@ impl Counted for MemoryLink {
         // What is read first is the smaller: a message that goes meanwhile makes no difference below zero.
         let heard = counts.notices_received.get();
         let accounts: u64 = {
-            let inbound = lock(&self.inbound);
+            let inbound = self.inbound.lock();
             let accounts = inbound.accounts.values();
             accounts.map(|account| account.notices.get()).sum()
         };

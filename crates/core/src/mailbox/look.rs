@@ -141,6 +141,12 @@ pub struct Taken {
 }
 
 impl Taken {
+    /// Whether it is a header and a buffer that was [handed over](crate::Sender::hand_over).
+    #[must_use]
+    pub fn is_handed(&self) -> bool {
+        self.flags == Flags::HANDED
+    }
+
     /// Whether the message is a single plain piece.
     #[must_use]
     pub fn is_single(&self) -> bool {
@@ -272,7 +278,11 @@ impl Places {
                 self.streak.set(streak + 1);
                 return Some((len, lane.link.peer));
             }
-            left = left.checked_sub(1)?;
+            // Another message would not become one of these by waiting.
+            if left == 0 || lane.consumer.is_ready() {
+                return None;
+            }
+            left -= 1;
             ::core::hint::spin_loop();
         }
     }
@@ -320,14 +330,8 @@ impl Places {
         let Some(link) = links.get(index) else {
             return false;
         };
-        let mut left = looks;
-        loop {
-            match link.take_exact(core, flags, target) {
-                Exact::Taken => break,
-                Exact::Nothing if left > 0 => left -= 1,
-                _ => return false,
-            }
-            ::core::hint::spin_loop();
+        if link.take_exact(core, flags, target, looks) != Exact::Taken {
+            return false;
         }
         self.streak.set(self.streak.get() + 1);
         true

@@ -1,5 +1,6 @@
 //! Retrieving with a thread that waits, and without waiting.
 
+use core::ops::Range;
 use std::time::{Duration, Instant};
 
 use mizzen_lane::SHORT_MAX;
@@ -9,7 +10,7 @@ use super::state::Mailbox;
 use super::waiting::Wait;
 use crate::error::{Error, RetrieveError, UnpackError};
 use crate::incoming::Incoming;
-use crate::memory::{Borrowed, LoanTicket};
+use crate::memory::{Borrowed, Lease, LoanTicket};
 use crate::message::{Flags, Mark};
 use crate::plain::Plain;
 use crate::rank::ProcessId;
@@ -23,6 +24,15 @@ pub enum Next {
         len: usize,
         /// Who sent it.
         source: ProcessId,
+    },
+    /// A buffer that was [handed over](crate::Sender::hand_over), and the header beside it.
+    Handed {
+        /// Where in the slot the header is.
+        header: Range<usize>,
+        /// Who sent it.
+        source: ProcessId,
+        /// The buffer, unless its sender wrote nonsense.
+        buffer: Result<Lease, UnpackError>,
     },
     /// Any other.
     Other(Taken),
@@ -273,6 +283,9 @@ impl Mailbox {
             if let Some((len, source)) = self.places.take_hot_short(Flags::SINGLE, slot, looks) {
                 return Ok(Next::Short { len, source });
             }
+            if let Some(handed) = self.take_handed(slot) {
+                return Ok(handed);
+            }
             taken = self.poll(wait.reach);
             looks = wait.patience.quick_looks();
             if taken.is_none() {
@@ -283,12 +296,38 @@ impl Mailbox {
         }
     }
 
-    /// The same without waiting: one look at some of the places.
+    /// The next message, if it is a short one of a single piece from where the last ones came, and comes there within so many looks: its
+    /// length and who sent it.
     #[inline]
+    pub fn take_quickly(
+        &self,
+        slot: &mut [u8; SHORT_MAX],
+        looks: u32,
+    ) -> Option<(usize, ProcessId)> {
+        self.places.take_hot_short(Flags::SINGLE, slot, looks)
+    }
+
+    /// The next message, if one look at some of the places finds it.
     pub fn try_take(&self, slot: &mut [u8; SHORT_MAX]) -> Option<Result<Next, RetrieveError>> {
-        if let Some((len, source)) = self.places.take_hot_short(Flags::SINGLE, slot, 0) {
+        if let Some((len, source)) = self.take_quickly(slot, 0) {
             return Some(Ok(Next::Short { len, source }));
         }
+        if let Some(handed) = self.take_handed(slot) {
+            return Some(Ok(handed));
+        }
         Some(self.poll(Reach::Some)?.map(Next::Other))
+    }
+
+    /// Takes the next message, if it is a buffer that was handed over at the place of the last ones, and is here.
+    #[inline]
+    fn take_handed(&self, slot: &mut [u8; SHORT_MAX]) -> Option<Next> {
+        let (len, source) = self.places.take_hot_short(Flags::HANDED, slot, 0)?;
+        let ticket = slot[..len].first_chunk().ok_or(UnpackError::Malformed);
+        let held = ticket.and_then(|ticket| self.places.borrow(LoanTicket::from_bytes(ticket)));
+        Some(Next::Handed {
+            header: LoanTicket::BYTES.min(len)..len,
+            source,
+            buffer: held.map(Lease),
+        })
     }
 }

@@ -54,7 +54,7 @@ pub enum Buffer {
 #[derive(Debug)]
 pub struct Made(pub(crate) Block);
 
-/// A block of another's arena.
+/// A block of another's arena. Dropping it gives it back.
 #[derive(Debug)]
 pub struct Lease(pub(crate) Holding);
 

@@ -226,6 +226,25 @@ impl<T: Plain> IntoBuffer for Lent<T> {
     }
 }
 
+impl Buffer {
+    /// The same, whatever its values are.
+    #[must_use]
+    pub fn of(buffer: impl LentBuffer) -> Self {
+        buffer.into_buffer()
+    }
+}
+
+impl Lease {
+    /// What is in it.
+    ///
+    /// # Errors
+    ///
+    /// [`UnpackError::Length`] if it does not hold whole values of `T`.
+    pub fn read<T: Plain>(self) -> Result<Borrowed<T>, UnpackError> {
+        Borrowed::new(self.0)
+    }
+}
+
 impl<T: Plain> IntoBuffer for Borrowed<T> {
     fn into_buffer(self) -> Buffer {
         Buffer::Borrowed(Lease(self.held))

@@ -5,7 +5,8 @@ mod handed;
 mod lent;
 mod share;
 
-pub(crate) use handed::{Buffer, HandedTicket, Holding, Lease, Made, Tables};
+pub use handed::{Buffer, Lease};
+pub(crate) use handed::{HandedTicket, Holding, Made, Tables};
 pub use lent::{Borrowed, Lent, LentBuffer};
 pub(crate) use mizzen_lane::{Ending, Loan, LoanTicket, Place, Purpose, SlabId};
 pub(crate) use share::{Arena, Block, Borrower, Memory, Shared, lender};

@@ -38,19 +38,20 @@ impl Pace {
 
     /// Does some of the work; the time of some of it is taken.
     #[inline]
-    pub fn time(&self, work: impl FnOnce()) {
+    pub fn time<T>(&self, work: impl FnOnce() -> T) -> T {
         let count = self.calls.load(Ordering::Relaxed).wrapping_add(1);
         self.calls.store(count, Ordering::Relaxed);
         if count % Self::TIMED_EVERY != 0 && !self.is_slow() {
             return work();
         }
         let started = Instant::now();
-        work();
+        let done = work();
         let took = u32::try_from(started.elapsed().as_nanos()).unwrap_or(u32::MAX);
         let known = self.nanoseconds.load(Ordering::Relaxed);
         // A slow one counts for the next few.
         let faded = if known == u32::MAX { 0 } else { known / 8 * 7 };
         self.nanoseconds
             .store(took.max(faded).min(u32::MAX - 1), Ordering::Relaxed);
+        done
     }
 }

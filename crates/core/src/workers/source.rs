@@ -15,15 +15,16 @@ pub trait Worker {
 
     /// What goes on around the worker.
     fn progress(&self) -> &dyn Progress;
+
+    /// Whether it may look at the same source again at once: it still is the one that watches, and nothing else is to be done.
+    fn may_go_on(&self) -> bool;
 }
 
 /// Something that workers look at. All of them may, at the same time.
 pub trait Source: Send + Sync {
-    /// Takes one thing, if there is one, and does it.
-    fn look(&self, worker: &dyn Worker) -> bool;
-
-    /// A quick look: whether there is something to take.
-    fn is_likely(&self) -> bool;
+    /// Takes one thing, if there is one, and does it; then others, as long as the worker may go on. If there is none where the last came
+    /// from, looks there up to `looks` times more, a moment apart. Whether there was something.
+    fn look(&self, worker: &dyn Worker, looks: u32) -> bool;
 
     /// From now on whoever brings something must ring this bell.
     fn watch(&self, bell: u32);
@@ -66,7 +67,7 @@ impl Awaited {
 }
 
 impl Source for Awaited {
-    fn look(&self, worker: &dyn Worker) -> bool {
+    fn look(&self, worker: &dyn Worker, _: u32) -> bool {
         if self.is_empty() {
             return false;
         }
@@ -79,10 +80,6 @@ impl Source for Awaited {
         cores.retain(|core| !core.wake_task(Looker::Workers, &links));
         self.count.store(cores.len(), Ordering::Release);
         cores.len() < before
-    }
-
-    fn is_likely(&self) -> bool {
-        false
     }
 
     fn watch(&self, bell: u32) {

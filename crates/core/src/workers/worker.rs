@@ -12,7 +12,7 @@ use super::source::{Source, Worker};
 use crate::blocking::{WorkerSlot, set_worker_slot};
 use crate::progress::{Progress, Then};
 use crate::roll::WORKER_NAME;
-use crate::wait::{Contention, Patience, Step, spin};
+use crate::wait::{Contention, Patience, Step};
 
 /// A parked worker that is not needed ends after this long.
 const IDLE_END: Duration = Duration::from_secs(5);
@@ -60,6 +60,12 @@ impl Worker for WorkerThread {
 
     fn progress(&self) -> &dyn Progress {
         &*self.progress
+    }
+
+    #[inline]
+    fn may_go_on(&self) -> bool {
+        let roster = &self.workers.roster;
+        self.watches.get() && !roster.has_tasks() && !roster.is_stopped() && !roster.has_surplus()
     }
 }
 
@@ -134,7 +140,7 @@ impl WorkerThread {
                 }
                 continue;
             }
-            if self.look() {
+            if self.look(0) {
                 continue;
             }
             if let Some(task) = self.workers.next_task() {
@@ -162,14 +168,13 @@ impl WorkerThread {
                 task.run();
                 return;
             }
-            if self.look() {
+            if self.look(patience.quick_looks()) {
                 if !self.watches.get() {
                     return;
                 }
                 patience = Patience::until(None, contention);
                 continue;
             }
-            spin(patience.quick_looks(), || self.is_likely());
             match patience.step() {
                 Step::Sleep(nap) => {
                     self.stop_polling();
@@ -181,8 +186,8 @@ impl WorkerThread {
         }
     }
 
-    /// Looks once at each source until one had something, beginning with another one each time.
-    fn look(&self) -> bool {
+    /// Looks at each source until one had something, beginning with the one that had something last, and there up to `looks` times more.
+    fn look(&self, looks: u32) -> bool {
         if self.version.get() != self.workers.sources_version() {
             let (version, sources) = self.workers.sources();
             *self.sources.borrow_mut() = sources;
@@ -193,22 +198,12 @@ impl WorkerThread {
         let first = self.next_source.get();
         (0..count).any(|turn| {
             let index = (first + turn) % count;
-            let found = sources[index].look(self);
+            let found = sources[index].look(self, if turn == 0 { looks } else { 0 });
             if found {
                 self.next_source.set(index);
             }
             found
         })
-    }
-
-    /// Whether the source of the last work has more, as far as a quick look tells; or there is a task.
-    #[inline]
-    fn is_likely(&self) -> bool {
-        let sources = self.sources.borrow();
-        sources
-            .get(self.next_source.get())
-            .is_some_and(|source| source.is_likely())
-            || self.workers.roster.has_tasks()
     }
 
     fn sleep(&self, nap: Duration) {

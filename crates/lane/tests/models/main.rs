@@ -7,6 +7,7 @@ mod alarm;
 mod handing;
 mod handover;
 mod lanes;
+mod latch;
 mod memory;
 mod operations;
 mod slates;

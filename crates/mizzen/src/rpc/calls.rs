@@ -14,7 +14,7 @@ pub(super) enum State {
     /// It is not answered yet.
     Waiting,
     /// It is, and nobody has looked at the answer yet.
-    Answered(Kind, Body<'static>),
+    Answered(Box<(Kind, Body<'static>)>),
     /// It is not answered yet, and nobody wants the answer. It counts as waiting until then: answers that come must have room.
     Abandoned,
     /// It will not be.
@@ -35,6 +35,8 @@ pub(super) struct Calls {
     first: u64,
     states: VecDeque<State>,
     waiting: usize,
+    /// The first call is the only one, waits, and is not among the states: as every one is of a client that waits for each.
+    is_alone: bool,
 }
 
 impl Default for Calls {
@@ -44,15 +46,26 @@ impl Default for Calls {
             first: 1,
             states: VecDeque::new(),
             waiting: 0,
+            is_alone: false,
         }
     }
 }
 
 impl Calls {
     /// The number of a new call.
+    #[inline]
     pub(super) fn begin(&mut self) -> u64 {
-        self.states.push_back(State::Waiting);
         self.waiting += 1;
+        if self.waiting == 1 && self.states.is_empty() {
+            self.is_alone = true;
+            return self.first;
+        }
+        self.begin_beside()
+    }
+
+    fn begin_beside(&mut self) -> u64 {
+        self.note_alone();
+        self.states.push_back(State::Waiting);
         self.first + self.states.len() as u64 - 1
     }
 
@@ -61,7 +74,21 @@ impl Calls {
         self.waiting
     }
 
+    /// The call that is alone gets a state, as others have.
+    fn note_alone(&mut self) {
+        if core::mem::take(&mut self.is_alone) {
+            self.states.push_back(State::Waiting);
+        }
+    }
+
+    /// Whether it is the only call, which waits.
+    #[inline]
+    pub(super) fn is_alone(&self, call: u64) -> bool {
+        self.is_alone && call == self.first
+    }
+
     fn state(&mut self, call: u64) -> Option<&mut State> {
+        self.note_alone();
         let index = usize::try_from(call.checked_sub(self.first)?).ok()?;
         self.states.get_mut(index)
     }
@@ -73,9 +100,9 @@ impl Calls {
         };
         *state = match state {
             State::Waiting => match body.set_aside() {
-                Ok(body) => State::Answered(kind, body),
+                Ok(body) => State::Answered(Box::new((kind, body))),
                 Err(Error::Unpack(UnpackError::PeerGone(gone))) => State::Lost(Ended::Gone(gone)),
-                Err(_) => State::Answered(Kind::Unanswered, Body::Owned(Vec::new())),
+                Err(_) => State::Answered(Box::new((Kind::Unanswered, Body::Owned(Vec::new())))),
             },
             State::Abandoned => State::Over,
             _ => return,
@@ -85,12 +112,14 @@ impl Calls {
     }
 
     /// Whether a call is not answered yet.
+    #[inline]
     pub(super) fn is_waiting(&mut self, call: u64) -> bool {
-        matches!(self.state(call), Some(State::Waiting))
+        self.is_alone(call) || matches!(self.state(call), Some(State::Waiting))
     }
 
     /// No call that waits will be answered.
     pub(super) fn lose(&mut self, ended: Ended) {
+        self.note_alone();
         for state in &mut self.states {
             match state {
                 State::Waiting => *state = State::Lost(ended),
@@ -103,7 +132,15 @@ impl Calls {
     }
 
     /// What came of a call, once; it is over then. `None` while it waits.
+    #[inline]
     pub(super) fn take(&mut self, call: u64) -> Option<State> {
+        if self.is_alone(call) {
+            return None;
+        }
+        self.take_state(call)
+    }
+
+    fn take_state(&mut self, call: u64) -> Option<State> {
         let state = match self.state(call) {
             None | Some(State::Abandoned) => State::Over,
             Some(State::Waiting) => return None,
@@ -114,7 +151,18 @@ impl Calls {
     }
 
     /// Nobody wants to know what comes of a call.
+    #[inline]
     pub(super) fn end(&mut self, call: u64) {
+        if self.is_alone(call) {
+            self.is_alone = false;
+            self.waiting = 0;
+            self.first += 1;
+            return;
+        }
+        self.end_state(call);
+    }
+
+    fn end_state(&mut self, call: u64) {
         if let Some(state) = self.state(call) {
             if let State::Waiting | State::Abandoned = core::mem::replace(state, State::Over) {
                 self.waiting -= 1;
@@ -138,7 +186,7 @@ impl Calls {
     /// How many are remembered.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.states.len()
+        self.states.len() + usize::from(self.is_alone)
     }
 
     fn forget_first(&mut self) {

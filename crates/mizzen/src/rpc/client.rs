@@ -166,17 +166,18 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
     #[inline]
     fn wait_until(&mut self, call: u64, deadline: Option<Instant>) -> Result<R, CallError> {
         let mut slot = [0; SHORT_MAX];
-        let (kind, body) = self.connection.settle(call, deadline, &mut slot)?;
+        let (kind, body) = match self.connection.settle_quickly(call, &mut slot) {
+            Some((kind, len)) => (kind, Body::Value(&slot[HEADER..len])),
+            None => self.connection.settle(call, deadline, &mut slot)?,
+        };
         self.result(kind, body)
     }
 
     #[inline]
     fn send(&mut self, header: Header, arguments: &A) -> Result<(), CallError> {
         let mut short = [0; SHORT_MAX];
-        short[..HEADER].copy_from_slice(&header.encode());
-        if let Ok(used) = postcard::to_slice(arguments, &mut short[HEADER..]) {
-            let len = HEADER + used.len();
-            return self.connection.post(|sender| sender.send(&short[..len]));
+        if let Some(len) = header.encode_with(arguments, &mut short) {
+            return self.connection.post(|sender| sender.send_slot(&short, len));
         }
         self.send_long(header, arguments)
     }

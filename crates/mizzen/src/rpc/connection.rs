@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 
-use mizzen_core::service::SHORT_MAX;
 use mizzen_core::service::{Kind as WaitKind, WaitsFor};
+use mizzen_core::service::{SHORT_MAX, quick_looks};
 
 use super::calls::{Calls, Dropped, Ended, State};
 use super::error::CallError;
@@ -323,16 +323,16 @@ impl Connection {
     }
 
     #[inline]
-    pub(super) fn post(
+    pub(super) fn post<T>(
         &mut self,
-        post: impl FnOnce(&mut Sender) -> Result<(), Error>,
-    ) -> Result<(), CallError> {
+        post: impl FnOnce(&mut Sender) -> Result<T, Error>,
+    ) -> Result<T, CallError> {
         // Whoever posts has found the service before: the header names the session.
         let Some(path) = &mut self.path else {
             return Err(self.lost(Ended::Stopped));
         };
         match post(&mut path.sender) {
-            Ok(()) => Ok(()),
+            Ok(posted) => Ok(posted),
             Err(cause) => Err(self.post_failed(cause)),
         }
     }
@@ -372,6 +372,43 @@ impl Connection {
             service: self.service(),
             cause: Box::new(cause),
         }
+    }
+
+    /// The answer to a call, if it is the only one, and the answer is short and comes at once, as most do: what it is, and how many bytes
+    /// of the slot.
+    #[inline]
+    pub(super) fn settle_quickly(
+        &mut self,
+        call: u64,
+        slot: &mut [u8; SHORT_MAX],
+    ) -> Option<(Kind, usize)> {
+        if !self.calls.is_alone(call) {
+            return None;
+        }
+        let (len, source) = self.inbox.take_quickly(slot, quick_looks())?;
+        let header = Header::decode(&slot[..len]);
+        let is_it = |header: &Header| {
+            header.call == call
+                && header.session == self.session
+                && header.kind != Kind::Stopped
+                && self.is_server(source)
+        };
+        let Some(header) = header.filter(is_it) else {
+            self.file_other(len, source, slot);
+            return None;
+        };
+        self.calls.end(call);
+        Some((header.kind, len))
+    }
+
+    /// Something else was taken.
+    #[cold]
+    fn file_other(&mut self, len: usize, source: ProcessId, slot: &[u8]) {
+        self.file(None, Ok(Next::Short { len, source }), slot);
+    }
+
+    fn is_server(&self, source: ProcessId) -> bool {
+        self.path.as_ref().is_some_and(|path| path.server == source)
     }
 
     /// Waits for what comes of a call.
@@ -433,7 +470,7 @@ impl Connection {
 
     fn settled(&self, state: State) -> Result<(Kind, Body<'static>), CallError> {
         match state {
-            State::Answered(kind, body) => Ok((kind, body)),
+            State::Answered(answer) => Ok(*answer),
             State::Lost(ended) => Err(self.lost(ended)),
             State::Waiting | State::Abandoned | State::Over => Err(CallError::NoSuchCall {
                 service: self.service(),
@@ -484,8 +521,7 @@ impl Connection {
         let Some((source, header, body)) = open(&self.inbox, next, slot) else {
             return Answer::No;
         };
-        let is_server = self.path.as_ref().is_some_and(|path| path.server == source);
-        if !is_server || header.session != self.session {
+        if !self.is_server(source) || header.session != self.session {
             return Answer::No;
         }
         if header.kind == Kind::Stopped {

@@ -1,6 +1,6 @@
 //! The program's functions behind a service: plain, async, raw.
 
-use core::cell::RefCell;
+use core::cell::Cell;
 use core::future::Future;
 use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,8 @@ use mizzen_core::service::{Workers, catch_panics, panic_message, step_aside};
 
 /// What carries out calls.
 pub(super) trait Handler: Send + Sync {
-    fn handle(&self, asked: Asked<'_>);
+    /// Gives the session back, unless something still needs it.
+    fn handle(&self, asked: Asked<'_>) -> Option<Arc<Session>>;
 
     /// A process on which the service depends is gone.
     fn lost(&self, _: Gone) {}
@@ -25,7 +26,7 @@ pub(super) trait Handler: Send + Sync {
 
 thread_local! {
     /// The call that this thread carries out.
-    static CURRENT: RefCell<Option<(Arc<Session>, u64)>> = const { RefCell::new(None) };
+    static CURRENT: Cell<Option<(Arc<Session>, u64)>> = const { Cell::new(None) };
 }
 
 /// Inside a service's function: whether the caller has stopped waiting, so that there is no point in going on.
@@ -39,10 +40,12 @@ thread_local! {
 pub fn is_cancelled() -> bool {
     // Whoever asks this takes long: let another worker look for what comes, also for the news that this asks for.
     step_aside();
-    CURRENT.with_borrow(|current| {
-        let current = current.as_ref();
-        current.is_some_and(|(session, call)| session.is_cancelled(*call))
-    })
+    let current = CURRENT.take();
+    let is_cancelled = current
+        .as_ref()
+        .is_some_and(|(session, call)| session.is_cancelled(*call));
+    CURRENT.set(current);
+    is_cancelled
 }
 
 /// A function from arguments to a result.
@@ -54,15 +57,13 @@ where
     R: Serialize,
     F: Fn(A) -> R + Send + Sync,
 {
-    fn handle(&self, asked: Asked<'_>) {
+    fn handle(&self, asked: Asked<'_>) -> Option<Arc<Session>> {
         let (call, wanted) = (asked.header.call, asked.is_wanted());
-        let Some((session, arguments)) = asked.read() else {
-            return;
-        };
+        let (session, arguments) = asked.read()?;
         let function = || (self.0)(arguments);
         carry_out(session, call, wanted, function, |session, result| {
             session.answer(call, Kind::Done, &result);
-        });
+        })
     }
 }
 
@@ -74,26 +75,25 @@ pub(super) fn carry_out<O>(
     wanted: bool,
     function: impl FnOnce() -> O,
     answer: impl FnOnce(&Session, O),
-) {
+) -> Option<Arc<Session>> {
     let outer = CURRENT.replace(Some((session, call)));
     let outcome = catch_unwind(AssertUnwindSafe(function));
-    let Some((session, call)) = CURRENT.replace(outer) else {
-        return;
-    };
+    let (session, call) = CURRENT.replace(outer)?;
     match outcome {
         Ok(result) if wanted => answer(&session, result),
         Err(panic) if wanted => session.answer(call, Kind::Panicked, &panic_message(&*panic)),
         _ => (),
     }
     session.end(call);
+    Some(session)
 }
 
 /// Another handler, and a function that is told of losses.
 pub(super) struct Watching<H, L>(pub(super) H, pub(super) L);
 
 impl<H: Handler, L: Fn(Gone) + Send + Sync> Handler for Watching<H, L> {
-    fn handle(&self, asked: Asked<'_>) {
-        self.0.handle(asked);
+    fn handle(&self, asked: Asked<'_>) -> Option<Arc<Session>> {
+        self.0.handle(asked)
     }
 
     fn lost(&self, gone: Gone) {
@@ -115,21 +115,17 @@ where
     O: Future<Output = R> + Send + 'static,
     F: Fn(A) -> O + Send + Sync,
 {
-    fn handle(&self, asked: Asked<'_>) {
+    fn handle(&self, asked: Asked<'_>) -> Option<Arc<Session>> {
         let (call, wanted) = (asked.header.call, asked.is_wanted());
-        let Some((session, arguments)) = asked.read() else {
-            return;
-        };
-        let Some(workers) = self.workers.upgrade() else {
-            return;
-        };
+        let (session, arguments) = asked.read()?;
+        let workers = self.workers.upgrade()?;
         let future = match catch_unwind(AssertUnwindSafe(|| (self.function)(arguments))) {
             Ok(future) => future,
             Err(panic) => {
                 if wanted {
                     session.answer(call, Kind::Panicked, &panic_message(&*panic));
                 }
-                return;
+                return Some(session);
             }
         };
         let answering = Arc::clone(&session);
@@ -150,6 +146,7 @@ where
         } else {
             task.detach();
         }
+        Some(session)
     }
 }
 
@@ -157,13 +154,14 @@ where
 pub(super) struct Raw<F>(pub(super) F);
 
 impl<F: Fn(Request) + Send + Sync> Handler for Raw<F> {
-    fn handle(&self, asked: Asked<'_>) {
+    fn handle(&self, asked: Asked<'_>) -> Option<Arc<Session>> {
         let (session, call) = (Arc::clone(&asked.session), asked.header.call);
         let outer = CURRENT.replace(Some((session, call)));
         if let Some(request) = Request::new(asked) {
             // The reply is dropped by a panic, which tells the caller.
             let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(request)));
         }
-        CURRENT.set(outer);
+        let (session, _) = CURRENT.replace(outer)?;
+        Some(session)
     }
 }

@@ -1,15 +1,17 @@
 //! Calls that pass lent buffers, so that on one host neither a large argument nor a large result is copied.
 
 use core::marker::PhantomData;
+use std::sync::Arc;
 
-use mizzen_core::service::{Caller, SHORT_MAX};
-use mizzen_core::{Borrowed, Error, LentBuffer, Message, Plain, UnpackError};
+use mizzen_core::service::{Buffer, Caller, SHORT_MAX};
+use mizzen_core::{Borrowed, Error, LentBuffer, Message, Plain, Sender, UnpackError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::client::Client;
 use super::handler::{Handler, carry_out};
 use super::request::Asked;
+use super::session::Session;
 use super::wire::Kind;
 
 impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
@@ -45,11 +47,21 @@ impl<A: Serialize + ?Sized, R: DeserializeOwned> Client<A, R> {
         arguments: &A,
         buffer: impl LentBuffer,
     ) -> Result<(), Error> {
+        let mut short = [0; SHORT_MAX];
+        let header = self.connection.header(number, Kind::Call, 0);
+        let mut buffer = Buffer::of(buffer);
+        if let Some(len) = header.encode_with(arguments, &mut short) {
+            let hand_over = |sender: &mut Sender| Ok(sender.hand_over(&short[..len], buffer)?);
+            match self.connection.post(hand_over)? {
+                None => return Ok(()),
+                Some(left) => buffer = left,
+            }
+        }
         let mut message = Message::new();
         message
             .pack_value(arguments)
             .map_err(|cause| self.connection.not_posted(cause))?
-            .pack_lent(buffer);
+            .pack_buffer(buffer);
         Ok(self
             .connection
             .post_message(number, Kind::Call, &mut message)?)
@@ -73,15 +85,13 @@ where
     L: LentBuffer,
     F: Fn(A, Borrowed<T>) -> (R, Option<L>) + Send + Sync,
 {
-    fn handle(&self, asked: Asked<'_>) {
+    fn handle(&self, asked: Asked<'_>) -> Option<Arc<Session>> {
         let (call, wanted) = (asked.header.call, asked.is_wanted());
         let read = asked.read_as(|body, process| match body.decode_lent(process)? {
             (arguments, Some(buffer)) => Ok((arguments, buffer)),
             (_, None) => Err(UnpackError::NotLent.into()),
         });
-        let Some((session, (arguments, buffer))) = read else {
-            return;
-        };
+        let (session, (arguments, buffer)) = read?;
         let function = || (self.0)(arguments, buffer);
         carry_out(
             session,
@@ -92,6 +102,6 @@ where
                 (result, Some(buffer)) => session.answer_lent(call, &result, buffer),
                 (result, None) => session.answer(call, Kind::Done, &result),
             },
-        );
+        )
     }
 }

@@ -29,6 +29,7 @@ mod raw;
 mod request;
 mod service;
 mod session;
+mod sessions;
 mod wire;
 
 pub use client::Client;

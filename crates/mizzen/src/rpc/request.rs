@@ -1,13 +1,14 @@
 //! An unopened request, and its reply.
 
 use core::fmt;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::session::Session;
 use super::wire::{HEADER, Header, Kind};
 use mizzen_core::Mailbox;
-use mizzen_core::service::{Next, Taken, decode};
+use mizzen_core::service::{Lease, Next, Taken, decode};
 use mizzen_core::{Borrowed, Endpoint, Error, Plain, UnpackError};
 use mizzen_core::{Incoming, Message};
 use mizzen_core::{ProcessId, Rank};
@@ -59,6 +60,24 @@ pub(super) enum Body<'a> {
     Owned(Vec<u8>),
     /// What follows the header piece.
     Pieces(Box<Incoming<'static>>),
+    /// The value, and the buffer that was handed over with it.
+    Lent(Cow<'a, [u8]>, LentBody),
+}
+
+/// A lent buffer, not looked at yet. In memory of its own: every body would be as large otherwise, and bodies are moved.
+pub(super) enum LentBody {
+    Held(Box<Lease>),
+    /// The next piece of this.
+    Packed(Box<Incoming<'static>>),
+}
+
+impl LentBody {
+    fn read<T: Plain>(self) -> Result<Borrowed<T>, Error> {
+        match self {
+            Self::Held(lease) => Ok(lease.read()?),
+            Self::Packed(mut incoming) => incoming.unpack_lent(),
+        }
+    }
 }
 
 impl Body<'_> {
@@ -70,6 +89,14 @@ impl Body<'_> {
     ) -> Result<T, Error> {
         match self {
             Self::Value(bytes) => Ok(decode(process, bytes)?),
+            other => other.decode_long(process),
+        }
+    }
+
+    #[inline(never)]
+    fn decode_long<T: serde::de::DeserializeOwned>(self, process: &Endpoint) -> Result<T, Error> {
+        match self {
+            Self::Value(bytes) => Ok(decode(process, bytes)?),
             Self::Owned(bytes) => Ok(decode(process, &bytes)?),
             Self::Pieces(mut incoming) => {
                 let value = incoming.unpack_encoded()?;
@@ -79,6 +106,7 @@ impl Body<'_> {
                     _ => Err(UnpackError::Lent.into()),
                 }
             }
+            Self::Lent(..) => Err(UnpackError::Lent.into()),
         }
     }
 
@@ -87,8 +115,12 @@ impl Body<'_> {
         self,
         process: &Endpoint,
     ) -> Result<(T, Option<Borrowed<U>>), Error> {
-        let Self::Pieces(mut incoming) = self else {
-            return Ok((self.decode(process)?, None));
+        let mut incoming = match self {
+            Self::Lent(value, buffer) => {
+                return Ok((decode(process, &value)?, Some(buffer.read()?)));
+            }
+            Self::Pieces(incoming) => incoming,
+            other => return Ok((other.decode(process)?, None)),
         };
         let value = incoming.unpack_encoded()?;
         let buffer = match incoming.pieces_left() {
@@ -104,6 +136,7 @@ impl Body<'_> {
             Self::Value(bytes) => Body::Owned(bytes.to_vec()),
             Self::Owned(bytes) => Body::Owned(bytes),
             Self::Pieces(incoming) => Body::Pieces(incoming),
+            Self::Lent(value, buffer) => Body::Lent(Cow::Owned(value.into_owned()), buffer),
         }
     }
 
@@ -130,6 +163,16 @@ pub(super) fn open<'a>(
             let header = Header::decode(bytes)?;
             Some((source, header, Body::Value(&bytes[HEADER..])))
         }
+        Next::Handed {
+            header,
+            source,
+            buffer,
+        } => {
+            let bytes = slot.get(header)?;
+            let value = Cow::Borrowed(bytes.get(HEADER..)?);
+            let body = Body::Lent(value, LentBody::Held(Box::new(buffer.ok()?)));
+            Some((source, Header::decode(bytes)?, body))
+        }
         Next::Other(taken) => open_other(mailbox, taken),
     }
 }
@@ -140,7 +183,15 @@ fn open_other<'a>(mailbox: &Mailbox, taken: Taken) -> Option<(ProcessId, Header,
         let (header, value) = taken.split_single::<HEADER>()?;
         return Some((source, Header::decode(&header)?, Body::Owned(value)));
     }
+    let is_handed = taken.is_handed();
     let mut incoming = mailbox.open(taken).ok()?;
+    if is_handed {
+        let mut bytes = incoming.unpack_vec::<u8>().ok()?;
+        let header = Header::decode(&bytes)?;
+        let value = Cow::Owned(bytes.split_off(HEADER));
+        let buffer = LentBody::Packed(Box::new(incoming));
+        return Some((source, header, Body::Lent(value, buffer)));
+    }
     let header: [u8; HEADER] = incoming.unpack_express().ok()?;
     let header = Header::decode(&header)?;
     Some((source, header, Body::Pieces(Box::new(incoming))))

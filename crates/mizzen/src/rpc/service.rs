@@ -2,9 +2,8 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mizzen_core::service::SHORT_MAX;
@@ -15,15 +14,14 @@ use tracing::debug;
 use super::find;
 use super::handler::{Handler, Plain, Watching};
 use super::request::{Asked, Body, open};
-use super::session::Session;
-use super::wire::{HEADER, Header, Kind};
+use super::sessions::Sessions;
+use super::wire::{HEADER, Header};
 use mizzen_core::Endpoint;
 use mizzen_core::Mailbox;
 use mizzen_core::MailboxRef;
-use mizzen_core::service::Next;
+use mizzen_core::service::Latch;
 use mizzen_core::service::{Counted, Rows, summary};
 use mizzen_core::service::{Pace, Source, Worker};
-use mizzen_core::service::{lock, try_lock};
 use mizzen_core::{Error, Gone, RetrieveError};
 use mizzen_core::{ProcessId, Rank};
 
@@ -65,7 +63,7 @@ impl Service {
     {
         let handler = Watching(Plain(function, PhantomData), lost);
         let service = Self::start(process, name, handler)?;
-        if let Some(mailbox) = &lock(&service.served.sessions).mailbox {
+        if let Some(mailbox) = service.served.sessions.lock().mailbox() {
             let others = (0..process.size())
                 .map(Rank)
                 .filter(|rank| *rank != process.id().rank);
@@ -82,12 +80,7 @@ impl Service {
         let mailbox = Mailbox::open_in(process)?;
         let (address, full_address) = (mailbox.address(), mailbox.full_address());
         let served = Arc::new(Served {
-            sessions: Mutex::new(Sessions {
-                mailbox: Some(mailbox),
-                sessions: HashMap::new(),
-                last: None,
-                calls: 0,
-            }),
+            sessions: Latch::new(Sessions::new(mailbox)),
             name: name.to_owned(),
             handler: Box::new(handler),
             pace: Pace::new(),
@@ -135,13 +128,9 @@ impl Drop for Service {
         let counts = || summary(&*self.served);
         debug!(parent: self.process.span(), service = self.name, counts = counts(), "service ended");
         self.process.workers().remove_source(&self.source);
-        let mut sessions = lock(&self.served.sessions);
+        let mut sessions = self.served.sessions.lock();
         find::withdraw(&self.process, &self.name, self.address.full_address());
-        for (_, session) in sessions.sessions.drain() {
-            session.stop();
-        }
-        sessions.last = None;
-        let mailbox = sessions.mailbox.take();
+        let mailbox = sessions.end();
         drop(sessions);
         drop(mailbox);
         self.wait_for_workers();
@@ -161,138 +150,19 @@ const LETTING_GO: Duration = Duration::from_millis(20);
 
 /// A service as workers see it.
 struct Served {
-    sessions: Mutex<Sessions>,
+    sessions: Latch<Sessions>,
     name: String,
     handler: Box<dyn Handler>,
     pace: Pace,
 }
 
-/// Where requests are taken.
-struct Sessions {
-    /// None when the service has ended: workers may still hold what they looked at.
-    mailbox: Option<Mailbox>,
-    sessions: HashMap<(ProcessId, u32), Arc<Session>>,
-    /// Who asked last: most likely it asks next.
-    last: Option<((ProcessId, u32), Arc<Session>)>,
-    /// Calls and notices that were taken.
-    calls: u64,
-}
-
-/// What a look at the sessions found.
-enum Todo<'a> {
-    Answer(Asked<'a>),
-    Hear(Gone),
-}
-
-impl Sessions {
-    /// The next call. Words of clients about themselves are seen to here.
-    #[inline]
-    fn next<'a>(&mut self, slot: &'a mut [u8; SHORT_MAX]) -> Option<Todo<'a>> {
-        let (session, header, body) = loop {
-            let mailbox = self.mailbox.as_ref()?;
-            let next = match mailbox.try_take(slot)? {
-                Ok(next) => next,
-                Err(RetrieveError::PeerGone(gone)) => {
-                    self.last = None;
-                    self.sessions.retain(|(client, _), session| {
-                        let stays = *client != gone.process();
-                        if !stays {
-                            session.close();
-                        }
-                        stays
-                    });
-                    return Some(Todo::Hear(gone));
-                }
-                Err(_) => continue,
-            };
-            let len = match next {
-                Next::Short { len, .. } => len,
-                Next::Other(_) => 0,
-            };
-            let Some((source, header, body)) = open(mailbox, next, &slot[..]) else {
-                continue;
-            };
-            let key = (source, header.session);
-            if let Kind::Call | Kind::Notify = header.kind {
-                if let Some(session) = self.session(key) {
-                    // Borrowed again, for as long as the caller needs it.
-                    let body = match body {
-                        Body::Value(_) => None,
-                        other => Some(other.keep()),
-                    };
-                    break (session, header, body.ok_or(len));
-                }
-                continue;
-            }
-            self.hear(key, header, &body);
-        };
-        let body = match body {
-            Ok(body) => body,
-            Err(len) => Body::Value(slot.get(HEADER..len)?),
-        };
-        self.calls += 1;
-        Some(Todo::Answer(Asked {
-            session,
-            header,
-            body,
-        }))
-    }
-
-    /// What a client says about itself.
-    #[cold]
-    fn hear(&mut self, key: (ProcessId, u32), header: Header, body: &Body<'_>) {
-        match header.kind {
-            Kind::Open => self.open_session(key, body),
-            Kind::Cancel => {
-                if let Some(session) = self.session(key) {
-                    session.cancel(header.call);
-                }
-            }
-            Kind::Close => {
-                self.last = None;
-                if let Some(session) = self.sessions.remove(&key) {
-                    session.close();
-                }
-            }
-            _ => (),
-        }
-    }
-
-    #[inline]
-    fn session(&mut self, key: (ProcessId, u32)) -> Option<Arc<Session>> {
-        if let Some((last, session)) = &self.last {
-            if *last == key {
-                return Some(Arc::clone(session));
-            }
-        }
-        let session = Arc::clone(self.sessions.get(&key)?);
-        self.last = Some((key, Arc::clone(&session)));
-        Some(session)
-    }
-
-    #[cold]
-    fn open_session(&mut self, key: (ProcessId, u32), body: &Body<'_>) {
-        let address = match body {
-            Body::Value(address) => address,
-            Body::Owned(address) => &address[..],
-            Body::Pieces(_) => return,
-        };
-        // A client that names nonsense is not served.
-        let process = self.mailbox.as_ref().map(Mailbox::process);
-        let Some(process) = process else {
-            return;
-        };
-        if let Some(client) = MailboxRef::from_bytes(address, process) {
-            let session = Session::new(process.clone(), key.1, client);
-            self.sessions.insert(key, Arc::new(session));
-        }
-    }
-}
+/// Calls that a worker carries out before it looks what else is to be done.
+const IN_A_ROW: u32 = 64;
 
 impl Served {
     /// The watch of a mailbox that is closed may be another's already.
     fn set_bell(&self, bell: Option<u32>) {
-        if let Some(mailbox) = &lock(&self.sessions).mailbox {
+        if let Some(mailbox) = self.sessions.lock().mailbox() {
             mailbox.set_bell(bell);
         }
     }
@@ -301,8 +171,8 @@ impl Served {
 impl Counted for Served {
     fn count(&self, rows: &mut Rows) {
         let (calls, clients) = {
-            let sessions = lock(&self.sessions);
-            (sessions.calls, sessions.sessions.len() as u64)
+            let sessions = self.sessions.lock();
+            (sessions.calls(), sessions.clients() as u64)
         };
         rows.object(
             format_args!("service {}", self.name),
@@ -311,38 +181,79 @@ impl Counted for Served {
     }
 }
 
+/// What a look at a mailbox found.
+enum Opened<'a> {
+    Message(ProcessId, Header, Body<'a>),
+    Nothing,
+    Nonsense,
+    Gone(Gone),
+}
+
+/// The next message, if it is not one of those that are taken quickly.
+#[inline(never)]
+fn open_next<'a>(mailbox: &Mailbox, slot: &'a mut [u8; SHORT_MAX]) -> Opened<'a> {
+    match mailbox.try_take(slot) {
+        None => Opened::Nothing,
+        Some(Ok(next)) => match open(mailbox, next, slot) {
+            Some((source, header, body)) => Opened::Message(source, header, body),
+            None => Opened::Nonsense,
+        },
+        Some(Err(RetrieveError::PeerGone(gone))) => Opened::Gone(gone),
+        Some(Err(_)) => Opened::Nonsense,
+    }
+}
+
 impl Source for Served {
-    #[inline]
-    fn look(&self, worker: &dyn Worker) -> bool {
-        let Some(mut sessions) = try_lock(&self.sessions) else {
-            return false;
-        };
+    fn look(&self, worker: &dyn Worker, looks: u32) -> bool {
         let mut slot = [0; SHORT_MAX];
-        let Some(todo) = sessions.next(&mut slot) else {
-            return false;
-        };
-        drop(sessions);
-        let asked = match todo {
-            Todo::Answer(asked) => asked,
-            Todo::Hear(gone) => {
-                self.handler.lost(gone);
+        let mut last = None;
+        for count in 0..IN_A_ROW {
+            let Some(mut sessions) = self.sessions.try_lock() else {
+                return count > 0;
+            };
+            sessions.take_back(last.take());
+            let Some(mailbox) = sessions.mailbox() else {
+                return count > 0;
+            };
+            let (source, header, body) = match mailbox.take_quickly(&mut slot, looks) {
+                Some((len, source)) => match Header::decode(&slot[..len]) {
+                    Some(header) => (source, header, Body::Value(&slot[HEADER..len])),
+                    None => continue,
+                },
+                None => match open_next(mailbox, &mut slot) {
+                    Opened::Message(source, header, body) => (source, header, body),
+                    Opened::Nothing => return count > 0,
+                    Opened::Nonsense => continue,
+                    Opened::Gone(gone) => {
+                        sessions.lose(gone);
+                        drop(sessions);
+                        self.handler.lost(gone);
+                        return true;
+                    }
+                },
+            };
+            let key = (source, header.session);
+            let Some(session) = sessions.called(key, &header, &body) else {
+                continue;
+            };
+            drop(sessions);
+            if self.pace.is_slow() {
+                worker.step_aside();
+            }
+            let asked = Asked {
+                session,
+                header,
+                body,
+            };
+            // What the program's types do while they are read or written may panic, too: that costs the call, not the worker.
+            let handle = || self.pace.time(|| self.handler.handle(asked));
+            let session = catch_unwind(AssertUnwindSafe(handle)).unwrap_or_default();
+            if !worker.may_go_on() {
                 return true;
             }
-        };
-        if self.pace.is_slow() {
-            worker.step_aside();
+            last = session.map(|session| (key, session));
         }
-        // What the program's types do while they are read or written may panic, too: that costs the call, not the worker.
-        let _ = catch_unwind(AssertUnwindSafe(|| {
-            self.pace.time(|| self.handler.handle(asked))
-        }));
         true
-    }
-
-    #[inline]
-    fn is_likely(&self) -> bool {
-        try_lock(&self.sessions)
-            .is_some_and(|sessions| sessions.mailbox.as_ref().is_some_and(Mailbox::is_likely))
     }
 
     fn watch(&self, bell: u32) {
@@ -350,9 +261,9 @@ impl Source for Served {
     }
 
     fn is_ready(&self) -> bool {
-        lock(&self.sessions)
-            .mailbox
-            .as_ref()
+        self.sessions
+            .lock()
+            .mailbox()
             .is_some_and(Mailbox::is_ready)
     }
 

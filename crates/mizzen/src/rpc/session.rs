@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mizzen_core::service::SHORT_MAX;
 
 use super::wire::{COMPACT_MAX, HEADER, Header, Kind};
-use mizzen_core::service::{lock, lock_patiently, try_lock};
+use mizzen_core::service::{Buffer, Held, Latch, block_in_place, lock};
 use mizzen_core::{
     ArenaError, Endpoint, Error, LentBuffer, MailboxRef, Message, PostError, Sender,
 };
@@ -17,7 +17,7 @@ use mizzen_core::{
 pub(super) struct Session {
     process: Endpoint,
     number: u32,
-    reply: Mutex<WayBack>,
+    reply: Latch<WayBack>,
     /// Calls that nobody waits for any more and that may still run.
     cancelled: Mutex<HashSet<u64>>,
     has_cancelled: AtomicBool,
@@ -39,11 +39,17 @@ enum WayBack {
 }
 
 impl WayBack {
+    /// Sends the first `len` bytes of `slot`.
     #[inline]
-    fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if let Self::Lane(lane) = self {
-            return lane.send(bytes);
+    fn send_slot(&mut self, slot: &[u8; SHORT_MAX], len: usize) -> Result<(), Error> {
+        match self {
+            Self::Lane(lane) => lane.send_slot(slot, len),
+            _ => self.send(&slot[..len]),
         }
+    }
+
+    #[cold]
+    fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match self.open()? {
             Self::Lane(lane) => lane.send(bytes),
             Self::Shared(address) | Self::Unopened(address) => address.send(bytes),
@@ -54,6 +60,14 @@ impl WayBack {
         match self.open()? {
             Self::Lane(lane) => lane.post_in_place(message),
             Self::Shared(address) | Self::Unopened(address) => address.post_in_place(message),
+        }
+    }
+
+    /// Hands over a buffer at once, with a header beside it. `Some`: it has to be packed.
+    fn hand_over(&mut self, header: &[u8], buffer: Buffer) -> Result<Option<Buffer>, Error> {
+        match self.open()? {
+            Self::Lane(lane) => Ok(lane.hand_over(header, buffer)?),
+            Self::Shared(_) | Self::Unopened(_) => Ok(Some(buffer)),
         }
     }
 
@@ -89,12 +103,21 @@ impl Session {
         Self {
             process,
             number,
-            reply: Mutex::new(WayBack::Unopened(client)),
+            reply: Latch::new(WayBack::Unopened(client)),
             cancelled: Mutex::default(),
             has_cancelled: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             running: Mutex::default(),
         }
+    }
+
+    /// The way back, for as long as it takes to post an answer. A worker that waits until another has posted its own gives its place away
+    /// meanwhile.
+    #[inline]
+    fn reply(&self) -> Held<'_, WayBack> {
+        self.reply
+            .try_lock()
+            .unwrap_or_else(|| block_in_place(|| self.reply.lock()))
     }
 
     /// The process that serves.
@@ -106,16 +129,14 @@ impl Session {
     pub(super) fn answer<R: serde::Serialize>(&self, call: u64, kind: Kind, result: &R) {
         let header = self.header(call, kind);
         let mut short = [0; SHORT_MAX];
-        short[..HEADER].copy_from_slice(&header.encode());
-        if let Ok(used) = postcard::to_slice(result, &mut short[HEADER..]) {
-            let len = HEADER + used.len();
-            let posted = lock_patiently(&self.reply).send(&short[..len]);
+        if let Some(len) = header.encode_with(result, &mut short) {
+            let posted = self.reply().send_slot(&short, len);
             return self.check(call, posted);
         }
         let bytes = postcard::to_extend(result, header.encode().to_vec());
         match bytes {
             Ok(bytes) if bytes.len() <= COMPACT_MAX => {
-                let posted = lock_patiently(&self.reply).send(&bytes[..]);
+                let posted = self.reply().send(&bytes[..]);
                 self.check(call, posted);
             }
             Ok(bytes) => {
@@ -134,18 +155,31 @@ impl Session {
         result: &R,
         buffer: impl LentBuffer,
     ) {
+        let mut short = [0; SHORT_MAX];
+        let mut buffer = Buffer::of(buffer);
+        if let Some(len) = self
+            .header(call, Kind::Done)
+            .encode_with(result, &mut short)
+        {
+            let left = self.reply().hand_over(&short[..len], buffer);
+            match left {
+                Ok(None) => return,
+                Ok(Some(left)) => buffer = left,
+                Err(cause) => return self.explain(call, &cause),
+            }
+        }
         let mut message = Message::new();
         if let Err(error) = message.pack_value(result) {
             return self.answer(call, Kind::Panicked, &error.to_string());
         }
-        message.pack_lent(buffer);
+        message.pack_buffer(buffer);
         self.answer_message(call, &mut message);
     }
 
     /// Answers with a message.
     pub(super) fn answer_message(&self, call: u64, message: &mut Message<'_>) {
         message.set_lead(Some(self.header(call, Kind::Done).encode()));
-        let posted = lock_patiently(&self.reply).post(message);
+        let posted = self.reply().post(message);
         message.set_lead(None);
         self.check(call, posted);
     }
@@ -171,12 +205,12 @@ impl Session {
         let mut bytes = self.header(call, kind).encode().to_vec();
         bytes.extend(words.unwrap_or_default());
         // If not even this can be posted, there is no way to the client.
-        let _ = lock_patiently(&self.reply).send(&bytes[..]);
+        let _ = self.reply().send(&bytes[..]);
     }
 
     /// Says something that has no value.
     pub(super) fn say(&self, call: u64, kind: Kind) {
-        let _ = lock_patiently(&self.reply).send(&self.header(call, kind).encode());
+        let _ = self.reply().send(&self.header(call, kind).encode());
     }
 
     fn header(&self, call: u64, kind: Kind) -> Header {
@@ -209,6 +243,11 @@ impl Session {
         }
     }
 
+    /// Whether the client is gone, or the service has ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
     pub(super) fn is_cancelled(&self, call: u64) -> bool {
         self.has_cancelled.load(Ordering::Acquire)
             && (self.closed.load(Ordering::Acquire) || lock(&self.cancelled).contains(&call))
@@ -227,7 +266,7 @@ impl Session {
         let header = self.header(0, Kind::Stopped).encode();
         let mut message = Message::new();
         message.pack_cheaper(&header);
-        if let Some(mut reply) = try_lock(&self.reply) {
+        if let Some(mut reply) = self.reply.try_lock() {
             let _ = reply.try_post(&mut message);
         }
         self.close();

@@ -1,6 +1,7 @@
 //! The header before arguments and results.
 
-use mizzen_core::service::Lead;
+use mizzen_core::service::{Lead, SHORT_MAX};
+use serde::Serialize;
 
 /// Bytes of a header.
 pub(super) const HEADER: usize = size_of::<Lead>();
@@ -67,6 +68,7 @@ impl Kind {
 impl Header {
     pub(super) const SESSIONS: u32 = 1 << 24;
 
+    #[inline]
     pub(super) fn encode(self) -> Lead {
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(&self.call.to_le_bytes());
@@ -75,7 +77,21 @@ impl Header {
         bytes
     }
 
+    /// Puts this and `value` behind it into `slot`: how many bytes that is. `None`: it is too long.
+    #[inline]
+    pub(super) fn encode_with<T: Serialize + ?Sized>(
+        self,
+        value: &T,
+        slot: &mut [u8; SHORT_MAX],
+    ) -> Option<usize> {
+        let (header, rest) = slot.split_at_mut(HEADER);
+        header.copy_from_slice(&self.encode());
+        let used = postcard::to_slice(value, rest).ok()?;
+        Some(HEADER + used.len())
+    }
+
     /// The header at the beginning of `bytes`, if it is one.
+    #[inline]
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (call, rest) = bytes.split_first_chunk()?;
         let (who, rest) = rest.split_first_chunk()?;
