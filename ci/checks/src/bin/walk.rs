@@ -3,16 +3,17 @@
 //!
 //! PLACE is where the two ends are: `memory` (both in one thread), `threads` (two threads of a process), `tcp` (two ranks joined
 //! by TCP; one thread drives both for short messages, and two for long ones, which a receiver must take meanwhile). WAY is
-//! `sender`, `post`, or `call`; a call has no arguments and no result, and BYTES is then 0.
+//! `sender`, `post`, or a call, in `memory` or over `tcp`: `call` of no arguments and no result (BYTES is then 0), `raw` of as many bytes that
+//! come back, `lend` of a buffer of as many bytes, for which another comes back.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender as Hand, channel};
 
 use anyhow::{Context, bail, ensure};
-use mizzen::{Client, Deck, Mailbox, MailboxRef, Sender, Service};
+use mizzen::{Borrowed, Client, Deck, Mailbox, MailboxRef, Message, Request, Sender, Service};
 
-const USAGE: &str = "usage: walk memory|threads|tcp sender|post|call BYTES ROUNDS";
+const USAGE: &str = "usage: walk memory|threads|tcp sender|post|call|raw|lend BYTES ROUNDS";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,8 +23,13 @@ fn main() -> anyhow::Result<()> {
     let (bytes, rounds) = (bytes.parse::<usize>()?, rounds.parse()?);
     ensure!(way == "call" || bytes >= SHORT, USAGE);
     match (&place[..], &way[..]) {
-        ("memory", "call") => call_here(rounds),
-        ("tcp", "call") => call_over_tcp(rounds),
+        ("memory", "call" | "raw" | "lend") => {
+            let deck = Deck::join()?;
+            call(way, &deck, &deck, bytes, rounds)
+        }
+        ("tcp", "call" | "raw" | "lend") => {
+            over_tcp(|[here, there], _, _| call(way, &here, &there, bytes, rounds))
+        }
         ("memory", _) => {
             let inbox = Deck::join()?.mailbox()?;
             let ways = Ways::new(&inbox.address(), way)?;
@@ -159,33 +165,68 @@ fn is_signed(bytes: &[u8], round: u64) -> bool {
 
 const WRONG: &str = "what was sent is not what was received";
 
-/// Calls a service of this process.
-fn call_here(rounds: u64) -> anyhow::Result<()> {
-    let deck = Deck::join()?;
-    let _service = serve(&deck)?;
-    call(deck.client(EMPTY)?, rounds)
+/// Calls a service at `there`.
+fn call(way: &str, here: &Deck, there: &Deck, bytes: usize, rounds: u64) -> anyhow::Result<()> {
+    match way {
+        "raw" => call_raw(here, there, bytes, rounds),
+        "lend" => call_lending(here, there, bytes, rounds),
+        _ => call_empty(here, there, rounds),
+    }
 }
 
-/// Calls a service of another rank.
-fn call_over_tcp(rounds: u64) -> anyhow::Result<()> {
-    over_tcp(|[here, there], _, _| {
-        let _service = serve(&there)?;
-        call(here.client(EMPTY)?, rounds)
-    })
-}
-
-fn serve(deck: &Deck) -> anyhow::Result<Service> {
-    Ok(deck.serve(EMPTY, |()| ())?)
-}
-
-fn call(mut client: Client<(), ()>, rounds: u64) -> anyhow::Result<()> {
+fn call_empty(here: &Deck, there: &Deck, rounds: u64) -> anyhow::Result<()> {
+    let _service: Service = there.serve(SERVICE, |()| ())?;
+    let mut client: Client<(), ()> = here.client(SERVICE)?;
     for _ in 0..rounds {
         client.call(&())?;
     }
     Ok(())
 }
 
-const EMPTY: &str = "empty";
+fn call_raw(here: &Deck, there: &Deck, bytes: usize, rounds: u64) -> anyhow::Result<()> {
+    let echo = move |request: Request| {
+        let (mut incoming, reply) = request.open();
+        let mut body = vec![0u8; bytes];
+        let unpacked = incoming.unpack_cheaper(&mut body[..]).map(drop);
+        if unpacked.and_then(|()| incoming.finish()).is_ok() {
+            reply.send(Message::new().pack_cheaper(&body[..]));
+        }
+    };
+    let _service = there.serve_raw(SERVICE, echo)?;
+    let mut client = here.raw_client(SERVICE)?;
+    let (mut sent, mut received) = (vec![0; bytes], vec![0; bytes]);
+    for round in 0..rounds {
+        sign(&mut sent, round);
+        let mut answer = client.call(Message::new().pack_cheaper(&sent[..]))?;
+        answer.unpack_cheaper(&mut received[..])?;
+        answer.finish()?;
+        ensure!(is_signed(&received, round), WRONG);
+    }
+    Ok(())
+}
+
+fn call_lending(here: &Deck, there: &Deck, bytes: usize, rounds: u64) -> anyhow::Result<()> {
+    let lender = there.clone();
+    let answer = move |(): (), given: Borrowed<u8>| {
+        let mut own = lender.lend_unzeroed::<u8>(given.len()).ok();
+        if let Some(own) = &mut own {
+            own[0] = given[0];
+        }
+        ((), own)
+    };
+    let _service = there.serve_lent(SERVICE, answer)?;
+    let mut client: Client<(), ()> = here.client(SERVICE)?;
+    for round in 0..rounds {
+        let mut buffer = here.lend_unzeroed::<u8>(bytes)?;
+        buffer[0] = round as u8;
+        let ((), answer) = client.call_lent::<u8>(&(), buffer)?;
+        let answer = answer.context("the service could not lend a buffer")?;
+        ensure!(answer[0] == round as u8, WRONG);
+    }
+    Ok(())
+}
+
+const SERVICE: &str = "service";
 
 /// Has one thread drive both ends of a connection: gives it the two decks, a mailbox of the second, and how the first sees it.
 fn over_tcp(
