@@ -501,7 +501,13 @@ impl LaneIn {
 
     /// Whether a look would find a message, or the end of the lane.
     pub(crate) fn wants_a_look(&self) -> bool {
-        self.consumer.is_ready() || self.link.fate.is_ended() || self.done.load(Ordering::Acquire)
+        self.consumer.is_ready() || self.has_ended()
+    }
+
+    /// Whether nothing more comes over it. Its sender may have posted over the shared lane too: that is in the queue then.
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.link.is_delivered() || self.done.load(Ordering::Acquire)
     }
 
     pub(crate) fn still_holds_messages_of(&self, gone: Gone) -> bool {

@@ -391,10 +391,17 @@ impl Process {
         }
         let counts = || summary(&**link);
         debug!(parent: &self.span, peer = %link.peer, ?how, counts = counts(), "link through memory ended");
+        // Who left, or is only a thread of ours, may still read what we lent it, and be about to announce what it posts.
+        let is_dead = how == Departure::Died && link.channel.ends_with_its_process();
         let mut posted_to = Vec::new();
         {
             let mut inbound = link.inbound.lock();
-            link.drain(&self.mailboxes, &mut inbound);
+            if is_dead {
+                link.drain_dead(&self.mailboxes, &mut inbound);
+            } else {
+                link.drain(&self.mailboxes, &mut inbound);
+            }
+            link.note_delivered();
             posted_to.extend(inbound.accounts.keys().copied());
             for (mailbox, account) in &inbound.accounts {
                 if let Some(core) = self.mailboxes.get(*mailbox) {
@@ -407,8 +414,7 @@ impl Process {
         link.move_on();
         link.borrower.end();
         link.take_back_unheard(&self.links.arena);
-        // Who left, or is only a thread of ours, may still read what we lent it, and gives it back in time.
-        if how == Departure::Died && link.channel.ends_with_its_process() {
+        if is_dead {
             link.borrower.reclaim(&self.links.arena, Ending::Killed);
         }
         let gone = link.gone().unwrap_or(Gone::new(link.peer, how));

@@ -34,11 +34,21 @@ impl MemoryLink {
         }
     }
 
-    /// Takes what a peer that is gone had posted. A thread of it may have been killed between claiming its place and announcing its
-    /// message: what others had posted behind it comes all the same.
+    /// Takes what a peer that is gone had posted.
     pub(crate) fn drain(self: &Arc<Self>, mailboxes: &Mailboxes, inbound: &mut Inbound) {
         for _ in 0..LAST_MESSAGES {
-            if !self.pump_one(mailboxes, inbound) && !inbound.consumer.step_over_gap() {
+            if !self.pump_one(mailboxes, inbound) {
+                return;
+            }
+        }
+    }
+
+    /// The same of a process that is dead. A thread of it may have been killed between claiming its place and announcing its
+    /// message: what others had posted behind it comes all the same.
+    pub(crate) fn drain_dead(self: &Arc<Self>, mailboxes: &Mailboxes, inbound: &mut Inbound) {
+        for _ in 0..SHARED_LANE.slots() {
+            self.drain(mailboxes, inbound);
+            if !inbound.consumer.step_over_gap() {
                 return;
             }
         }

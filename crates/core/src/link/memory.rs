@@ -93,6 +93,8 @@ pub(crate) struct MemoryLink {
     pub(crate) fate: Fate,
     pub(crate) counts: LinkCounts,
     cleaned: AtomicBool,
+    /// Whether all that the peer had posted over its shared lane is where it belongs, after the end.
+    is_delivered: AtomicBool,
 }
 
 /// The slabs that a peer has shown us.
@@ -247,6 +249,7 @@ impl MemoryLink {
             fate: Fate::of(peer),
             counts: LinkCounts::default(),
             cleaned: AtomicBool::new(false),
+            is_delivered: AtomicBool::new(false),
         }
     }
 
@@ -663,6 +666,19 @@ impl MemoryLink {
     /// Whether nobody has cleaned up after the link yet; the caller shall.
     pub(crate) fn claim_cleaning(&self) -> bool {
         !self.cleaned.swap(true, Ordering::AcqRel)
+    }
+
+    /// The peer is gone, and what it had posted over its shared lane was taken to where it belongs. Whoever cleans up says so.
+    pub(crate) fn note_delivered(&self) {
+        // Release pairs with the acquire below: the queues before this.
+        self.is_delivered.store(true, Ordering::Release);
+    }
+
+    /// Whether the peer is gone and nothing more comes over its shared lane: only then an owner whose lane from it has ended may be
+    /// told so, or the news would overtake what was posted.
+    #[inline]
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.is_delivered.load(Ordering::Acquire)
     }
 
     /// Ends the link. The first reason counts.

@@ -550,7 +550,7 @@ impl Places {
         let mut lanes = self.lanes.borrow_mut();
         let lane = lanes.get_mut(index)?;
         // Read before the lane: what the peer sent before it went is there then.
-        let ended = lane.link.fate.is_ended() || lane.done.load(Ordering::Acquire);
+        let ended = lane.has_ended();
         let (flags, payload) = match lane.consumer.poll() {
             Ok(Some(Arrival::Short(short))) => {
                 (Flags(short.tag), Payload::Short { short, from: 0 })

@@ -9,7 +9,7 @@ use mizzen_shm::Socket;
 
 use super::bed::{eventually, introduce, life, link_to, mailbox_at, member};
 use crate::address::MailboxRef;
-use crate::error::{Departure, PostError};
+use crate::error::{Departure, Error, PostError, RetrieveError};
 use crate::host::Launched;
 use crate::host::keeper::Keeper;
 use crate::message::Message;
@@ -120,6 +120,32 @@ fn posts_that_race_with_a_leaving_reader_return_and_leave_no_block_behind() {
             (deck.process.links.arena.in_use() == 0).then_some(())
         });
     }
+}
+
+#[test]
+fn a_lane_that_ends_does_not_tell_of_a_death_before_what_the_dead_had_posted_elsewhere() {
+    let (deck, us) = member(life(0, 0), 2);
+    let (other, it) = member(life(1, 0), 2);
+    let inbox = deck.mailbox().unwrap();
+    introduce(&us, &it);
+    let to = mailbox_at(&other, us.id, 0);
+    let mut sender = to.sender().unwrap();
+    sender.send(&1u64).unwrap();
+    assert_eq!(inbox.receive::<u64>().unwrap(), 1);
+    to.send(&2u64).unwrap();
+    // The keeper is interrupted when it has begun to end the link.
+    let link = link_to(&deck, it.id);
+    link.end(Departure::Died);
+    let mut incoming = inbox.try_retrieve().unwrap().expect("what was posted");
+    assert_eq!(incoming.unpack_express::<u64>().unwrap(), 2);
+    drop(incoming);
+    assert!(inbox.try_retrieve().unwrap().is_none());
+    deck.process.end_link(&link, Departure::Died);
+    let told = inbox.try_retrieve().map(drop).unwrap_err();
+    assert!(
+        matches!(told, Error::Retrieve(RetrieveError::PeerGone(gone)) if gone.process() == it.id),
+        "{told}"
+    );
 }
 
 #[test]
