@@ -15,7 +15,7 @@ use mizzen_proto::relay::{
 use mizzen_proto::route::FRAGMENT;
 use mizzen_proto::time::Time;
 
-use super::dial::Dial;
+use super::dial::{Dial, PATIENCE};
 use super::guard::{Guard, Sealing, Uncovered};
 use super::linked::{Linked, Next};
 use super::links::{Inner, Links, Sent, Via};
@@ -271,9 +271,9 @@ impl Circuits {
                 self.touch(peer);
                 self.look_by(now + REMIND);
             }
-            // Of two who dial each other the lesser wins, unless it finds no way.
+            // Of two who dial each other the lesser wins, unless it gives way.
             (Said::Wanted { .. }, Some(Peer::Dialling(dial)))
-                if process_id(self.me) < peer && !dial.has_no_way => {}
+                if process_id(self.me) < peer && !dial.gives_way() => {}
             (Said::Wanted { .. }, Some(Peer::Linked(link)))
                 if process_id(self.me) < peer && link.guard.is_shaking() && link.line.dialled() => {
             }
@@ -295,7 +295,7 @@ impl Circuits {
                 self.fail(peer, ConnectFailure::Rejected);
             }
             (Said::NoWay, Some(Peer::Dialling(dial))) if dial.circuit == circuit => {
-                dial.has_no_way = true;
+                dial.handle_no_way();
             }
             (Said::Closed | Said::NoWay, _) => {}
         }
@@ -527,7 +527,7 @@ impl Circuits {
         self.look_at = None;
         for peer in all {
             let at = match self.peers.get_mut(&peer) {
-                Some(Peer::Dialling(_)) => self.dial(inner, peer, now),
+                Some(Peer::Dialling(_)) => self.dial(inner, peer, now, has_all),
                 Some(Peer::Linked(link)) => match link.broken(now, PATIENCE).filter(|_| has_all) {
                     Some(broken) => {
                         let (host, circuit) = (link.host, link.circuit);
@@ -562,27 +562,29 @@ impl Circuits {
     }
 
     /// Asks a process for a circuit once more, or gives up.
-    fn dial(&mut self, inner: &mut [Inner], peer: PeerId, now: Time) -> Option<Time> {
+    fn dial(
+        &mut self,
+        inner: &mut [Inner],
+        peer: PeerId,
+        now: Time,
+        has_all: bool,
+    ) -> Option<Time> {
         let route = self.route(peer)?;
         let Some(Peer::Dialling(dial)) = self.peers.get_mut(&peer) else {
             return None;
         };
-        let patience = if dial.has_no_way { NO_WAY } else { PATIENCE };
-        if now.since(dial.since) >= patience {
-            let reason = match dial.has_no_way {
-                true => ConnectFailure::Unreachable(ErrorKind::HostUnreachable),
-                false if dial.is_refused => ConnectFailure::Rejected,
-                false => ConnectFailure::TimedOut,
-            };
+        if let Some(reason) = dial.failure(now) {
+            // The answer may be among what has not been taken in.
+            if !has_all {
+                return Some(now);
+            }
             self.fail(peer, reason);
             return None;
         }
         if dial.again <= now {
-            // There may be one by now: gateways that have just begun do not know all ways yet.
-            dial.has_no_way = false;
             // What leads nowhere is not tried twice in a row.
             let tries = dial.tries;
-            dial.put_off(now);
+            dial.ask(now);
             let word = Word {
                 route,
                 hop: 0,
@@ -942,7 +944,3 @@ const MOST_UNPROVED: usize = 64;
 const SENDS: usize = 64;
 /// For so long a circuit is not given up because a gateway knows no way back.
 const YOUNG: Duration = Duration::from_millis(500);
-/// How long a process is asked for a circuit.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long, if gateways know no way to it.
-const NO_WAY: Duration = Duration::from_secs(1);
