@@ -31,6 +31,7 @@ WHEELS = {
 # Program: source, compiler, libraries.
 C_PROGRAMS = {
     "floor": ("floor.c", "cc", ()),
+    "sockets": ("sockets.c", "cc", ()),
     "zmqbench": ("zmqbench.c", "cc", ("-lzmq",)),
     "nngbench": ("nngbench.c", "cc", ("-lnng",)),
     "ucpbench": ("ucpbench.c", "cc", ("-lucp", "-lucs")),

@@ -60,7 +60,7 @@ class Item:
 
 def items():
     """All, test after test, so that what is compared is measured within the same minutes."""
-    found = floors() + ours() + mpis() + ucx() + libfabric() + iceoryx() + zeromq() + others()
+    found = floors() + ours() + mpis() + mpis_over_tcp() + ucx() + libfabric() + iceoryx() + zeromq() + others()
     tests = list(dict.fromkeys(item.test for item in found))
     return sorted(found, key=lambda item: tests.index(item.test))
 
@@ -78,6 +78,7 @@ def floors():
         floor("threads", "threads", "sleep", pinned=False, peer="floor, spin and sleep"),
         floor("asleep", "futex"),
         floor("start", "start", rounds=3, pinned=False),
+        *(Item("floor", f"TCP {what}", [Command([BIN / "sockets", what])], ("sockets",)) for what in ("small", "copies")),
     ]
 
 
@@ -96,6 +97,15 @@ def ours():
             bench("latency", "--path", path, "--sizes", SMALL, "--separate", *words, runs=5),
             bench("rate", "--path", path, "--sizes", "8", *words, runs=5),
         )
+
+    def over_tcp(path):
+        return {
+            "small": [
+                bench("latency", "--path", path, "--sizes", SMALL, runs=5),
+                bench("rate", "--path", path, "--sizes", "8", runs=5),
+            ],
+            "copies": [bench(test, "--path", path, "--sizes", LARGE) for test in ("latency", "bandwidth")],
+        }
 
     return [
         item("Mizzen", "small", *small("process")),
@@ -124,9 +134,14 @@ def ours():
         item("Mizzen", "lanes", bench("latency", "--path", "process", "--sizes", "8", "--idle-lanes", 1000)),
         item("Mizzen", "rpc", bench("rpc", "--path", "process", "--sizes", "0,8,1K,64K,1M,4M"), rounds=5),
         item("Mizzen, TCP", "rpc", bench("rpc", "--path", "tcp", "--sizes", "0,8,1K,64K,1M,4M"), rounds=5),
+        *(item(peer, f"TCP {what}", *over_tcp(path)[what]) for peer, path in OVER_TCP for what in ("small", "copies")),
         item("Mizzen", "idle", bench("idle", "--processes", 2, runs=1), rounds=3),
         item("Mizzen", "start", bench("startup", "--processes", START_PROCESSES, runs=1), rounds=3, pinned=False),
     ]
+
+
+# As a network that is declared trusted, and as any other.
+OVER_TCP = (("Mizzen", "tcp"), ("Mizzen, TLS", "tls"))
 
 
 def mizzen_figures(output):
@@ -177,6 +192,33 @@ MPIS = {
         {"I_MPI_ROOT": INTEL, "LD_LIBRARY_PATH": INTEL / "lib", "I_MPI_FABRICS": "shm"}, "mpich5", ("mpich", "impi-rt")),
 }  # fmt: skip
 
+# The same over TCP. Of networks that several libraries can use, the name says which does.
+BTL_TCP = "--mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include lo".split()
+# MPICH 5 finds nobody if its UCX may use the loopback interface only.
+UCX_TCP = {"UCX_TLS": "self,tcp", "UCX_WARN_UNUSED_ENV_VARS": "n"}
+OFI_TCP = {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo"}
+NOT_LOCAL = {"MPIR_CVAR_NOLOCAL": 1}
+MPIS_OVER_TCP = {
+    "Open MPI 4": ("Open MPI 4, sm", [*OPENMPI4, *BTL_TCP], {}),
+    "Open MPI 5": ("Open MPI 5, sm", [*OPENMPI5, *BTL_TCP], {}),
+    "MPICH 4": ("MPICH 4", None, UCX_TCP | {"UCX_NET_DEVICES": "lo"} | NOT_LOCAL),
+    "MPICH 5, UCX": ("MPICH 5", None, UCX_TCP | NOT_LOCAL | {"MPIR_CVAR_CH4_NETMOD": "ucx"}),
+    "MPICH 5, libfabric": ("MPICH 5", None, OFI_TCP | NOT_LOCAL | {"MPIR_CVAR_CH4_NETMOD": "ofi"}),
+    "Intel MPI": ("Intel MPI", None, OFI_TCP | {"I_MPI_FABRICS": "ofi"}),
+}
+
+
+def mpis_over_tcp():
+    found = []
+    for peer, (alike, launcher, variables) in MPIS_OVER_TCP.items():
+        usual, bound, _, environment, binary, needs = MPIS[alike]
+        program = BIN / f"mpibench.{binary}"
+        for what in ("small", "copies"):
+            words = [*(launcher or usual), *bound.split(), "-n", 2, program, what]
+            command = Command(words, environment | variables)
+            found.append(Item(peer, f"TCP {what}", [command], (*needs, program.name)))
+    return found
+
 
 def mpis():
     found = []
@@ -212,6 +254,9 @@ def ucx():
         (version, newest / "bin/ucx_perftest", {"LD_LIBRARY_PATH": newest / "lib"} | shared, ("debian", "libucx-cu12")),
     ):
         peer = "UCX " + ".".join(version.split(".")[:2])
+        for what in ("small", "copies"):
+            command = Command([BIN / "ucpbench", what], environment | UCX_TCP)
+            found.append(Item(peer, f"TCP {what}", [command], (*needs, "ucpbench")))
         for test, files in (("small", ("small", "rate")), ("copies", ("copies",))):
             found.append(Item(peer, test, [Command([BIN / "ucpbench", test], environment)], (*needs, "ucpbench")))
             commands = [perftest_command(perftest, environment, file) for file in files]

@@ -129,6 +129,32 @@ TABLES = [
         "messages and starves pairs (next table).",
         "threads", "threads", [1, 2, 4, 8], "thousand/s", 1e-3, "floor, spin and yield", True, True, [2, 8],
     ),
+    Table(
+        "Short messages over TCP",
+        "One-way time between two processes over the loopback interface, echoed, all polling. The floor is a bare socket. Mizzen "
+        "on a network that is declared trusted, so in clear as all others, and with TLS.",
+        "TCP small", "lat", SLOTS + LINES, "µs", 1e-3, "floor", brief=[8, 256],
+    ),
+    Table(
+        "Rate of short messages over TCP",
+        "One direction.",
+        "TCP small", "rate", [8], "million/s", 1e-6, "floor", True,
+    ),
+    Table(
+        "From memory to memory over TCP, up to 32 KiB",
+        "One-way time, echoed.",
+        "TCP copies", "lat", RING, "µs", 1e-3, "floor", brief=[KIB, 8 * KIB],
+    ),
+    Table(
+        "From memory to memory over TCP, from 64 KiB on",
+        "",
+        "TCP copies", "lat", CHUNKS[:-1], "µs", 1e-3, "floor", brief=[64 * KIB, MIB],
+    ),
+    Table(
+        "Streams over TCP",
+        "One direction, from one buffer into one buffer.",
+        "TCP copies", "bw", RING[3:] + CHUNKS[:-1], "GB/s", 1e-9, "floor", True, brief=[64 * KIB, MIB],
+    ),
 ]  # fmt: skip
 WAITS = Table("", "", "threads", "gap", [1, 2, 4, 8], "ms", 1e-6, "", False, True)
 CALLS = HERE / "calls.json"
