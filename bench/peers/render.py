@@ -398,7 +398,7 @@ def not_measured(figures):
     )
     return (
         "## What failed, and what is missing\n\n" + "\n".join(lines) + "\n"
-        "- Not compared: networks, more than two cores, KNEM and XPMEM (kernel modules), zenoh."
+        "- Not compared: networks other than TCP on the loopback interface, more than two cores, KNEM and XPMEM (kernel modules), zenoh."
     )
 
 
