@@ -273,7 +273,7 @@ impl Circuits {
             }
             // Of two who dial each other the lesser wins, unless it gives way.
             (Said::Wanted { .. }, Some(Peer::Dialling(dial)))
-                if process_id(self.me) < peer && !dial.gives_way() => {}
+                if process_id(self.me) < peer && !dial.gives_way(now) => {}
             (Said::Wanted { .. }, Some(Peer::Linked(link)))
                 if process_id(self.me) < peer && link.guard.is_shaking() && link.line.dialled() => {
             }

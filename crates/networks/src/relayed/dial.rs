@@ -69,8 +69,9 @@ impl Dial {
 
     /// Whether a circuit that the other end dials meanwhile will do, although ours was to win: gateways know no way to where we look
     /// for it, or it would have answered long ago.
-    pub(super) fn gives_way(&self) -> bool {
-        self.has_no_way || self.tries > PREFERRED
+    pub(super) fn gives_way(&self, now: Time) -> bool {
+        let is_unanswered = self.tries > QUESTIONS && now.since(self.since) >= PREFERRED;
+        self.has_no_way || is_unanswered
     }
 
     /// Why it is given up, if it is time for that.
@@ -93,9 +94,11 @@ impl Dial {
 /// How soon a process is asked again for a circuit, and how late.
 const FIRST_AGAIN: Duration = Duration::from_millis(50);
 const LAST_AGAIN: Duration = Duration::from_millis(500);
-/// Questions after which a process that has not answered is believed not to be where it is looked for. Each end asks in the same rhythm,
-/// and a gateway passes on the newest word only: that there is no way may be replaced by the other's question each time.
-const PREFERRED: u64 = 3;
+/// After so many questions, and so long, a process that has not answered is believed not to be where it is looked for. Each end asks in
+/// the same rhythm, and a gateway passes on the newest word only: that there is no way may be replaced by the other's question each
+/// time. Questions alone say little, since all gateways that are met are asked at once; nor does time alone, of a process without cores.
+const QUESTIONS: u64 = 3;
+const PREFERRED: Duration = Duration::from_millis(300);
 /// How long a process is asked for a circuit.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// How long, if gateways know no way to it; and how often they must have said so. Gateways that have just begun do not know all ways
@@ -142,14 +145,15 @@ mod tests {
     #[test]
     fn who_is_not_answered_gives_way_in_the_end() {
         let mut dial = Dial::new(HostId(7), 1, at(0));
-        (0..PREFERRED).for_each(|_| dial.ask(at(0)));
-        assert!(!dial.gives_way());
-        dial.ask(at(350));
-        assert!(dial.gives_way());
+        (0..QUESTIONS).for_each(|_| dial.ask(at(0)));
+        assert!(!dial.gives_way(at(1_000)), "it has hardly asked");
+        dial.ask(at(50));
+        assert!(!dial.gives_way(at(299)), "it has not waited");
+        assert!(dial.gives_way(at(300)));
         let mut dial = Dial::new(HostId(7), 1, at(0));
         dial.ask(at(0));
         dial.handle_no_way();
-        assert!(dial.gives_way());
+        assert!(dial.gives_way(at(1)));
     }
 
     #[test]
