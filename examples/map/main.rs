@@ -11,6 +11,7 @@ mod jpeg;
 mod noise;
 mod options;
 mod place;
+mod report;
 mod scale;
 mod service;
 mod terrain;
@@ -21,7 +22,7 @@ mod view;
 mod viewer;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mizzen::Deck;
 use mizzen_examples::Result;
@@ -30,7 +31,8 @@ use mizzen_examples::picture::write_png;
 use options::Options;
 use place::Map;
 use tiles::Tiles;
-use viewer::Viewer;
+use view::View;
+use viewer::{Cost, Viewer};
 
 fn main() {
     mizzen_examples::run("map", run);
@@ -48,13 +50,36 @@ fn run() -> Result<()> {
     let Some(census) = census::take(&deck, &tiles)? else {
         return Ok(());
     };
-    println!("{census}, drawn in {:.2?}", started.elapsed());
+    if !options.json {
+        println!("{census}, drawn in {:.2?}", started.elapsed());
+    }
     let mut viewer = Viewer::new(&deck)?;
     for asked in &options.views {
-        let (pixels, cost) = viewer.show(Map::WHOLE, &asked.view)?;
-        let [width, height] = asked.view.pixels();
-        write_png(&asked.output, width, height, &pixels)?;
-        println!("{}: {}, {cost}", asked.output.display(), asked.view);
+        let (pixels, cost) = show(&mut viewer, &asked.view, options.repeat)?;
+        if let Some(file) = &asked.output {
+            let [width, height] = asked.view.pixels();
+            write_png(file, width, height, &pixels)?;
+        }
+        let line = match options.json {
+            true => report::for_programs(&deck, &asked.view, &cost, &pixels),
+            false => report::for_people(asked, &cost),
+        };
+        println!("{line}");
     }
     Ok(census.dismiss()?)
+}
+
+/// The picture made so often, and what one of them took. If it is made again, the first does not count: it finds the services.
+fn show(viewer: &mut Viewer, view: &View, times: u32) -> Result<(Vec<u8>, Cost)> {
+    let (mut pixels, mut cost) = viewer.show(Map::WHOLE, view)?;
+    let mut took = Duration::ZERO;
+    for _ in 1..times {
+        drop(pixels);
+        (pixels, cost) = viewer.show(Map::WHOLE, view)?;
+        took += cost.took;
+    }
+    if times > 1 {
+        cost.took = took / (times - 1);
+    }
+    Ok((pixels, cost))
 }

@@ -14,6 +14,8 @@ use super::view::{MAX_SCALE, MIN_SCALE, View};
 const WINDOW: f64 = 960.0;
 /// What is shown if nothing is asked for: all of the map, and this.
 const DETAIL: [u32; 4] = [2600, 2400, 1920, 1920];
+/// Enough that a picture of a millisecond is made for seconds.
+const MAX_REPEATS: u32 = 10_000;
 
 /// A viewer of a huge map whose tiles are spread over all processes.
 ///
@@ -31,19 +33,27 @@ struct Arguments {
     /// The picture [default: map.png, then map-2.png and so on]
     #[arg(long, value_name = "FILE.png")]
     output: Vec<PathBuf>,
+    /// How often to make each picture; if more than once, the time is the mean without the first
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = number(1..=MAX_REPEATS))]
+    repeat: u32,
+    /// Print the times for programs; a picture without --output is not written
+    #[arg(long)]
+    json: bool,
 }
 
 /// The pictures to make.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) views: Vec<Asked>,
+    pub(crate) repeat: u32,
+    pub(crate) json: bool,
 }
 
-/// A picture, and where it goes.
+/// A picture, and where it goes, if anywhere.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) view: View,
-    pub(crate) output: PathBuf,
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// A picture as far as it was asked for.
@@ -69,7 +79,9 @@ impl Options {
     ) -> Result<Self> {
         let matches = Arguments::command().try_get_matches_from(args)?;
         let mut wishes: Vec<Wish> = Vec::new();
-        for word in in_order(&matches)? {
+        let arguments = Arguments::from_arg_matches(&matches)?;
+        let (repeat, json) = (arguments.repeat, arguments.json);
+        for word in in_order(arguments, &matches) {
             match word {
                 Word::Region(region) => wishes.push(Wish {
                     region: Some(region),
@@ -90,20 +102,26 @@ impl Options {
             ];
         }
         let views = wishes.into_iter().enumerate();
-        let views = views.map(|(number, wish)| wish.fulfil(number, map));
+        let views = views.map(|(number, wish)| {
+            let name = (!json).then(|| default_name(number));
+            wish.fulfil(name, map)
+        });
         Ok(Self {
             views: views.collect::<Result<_>>()?,
+            repeat,
+            json,
         })
     }
 }
 
 /// All options as the user wrote them, one after the other.
-fn in_order(matches: &ArgMatches) -> Result<Vec<Word>> {
+fn in_order(arguments: Arguments, matches: &ArgMatches) -> Vec<Word> {
     let Arguments {
         region,
         scale,
         output,
-    } = Arguments::from_arg_matches(matches)?;
+        ..
+    } = arguments;
     let at = |name| matches.indices_of(name).into_iter().flatten();
     let mut words: Vec<(usize, Word)> = at("region")
         .zip(region.into_iter().map(Word::Region))
@@ -111,11 +129,19 @@ fn in_order(matches: &ArgMatches) -> Result<Vec<Word>> {
         .chain(at("output").zip(output.into_iter().map(Word::Output)))
         .collect();
     words.sort_by_key(|(index, _)| *index);
-    Ok(words.into_iter().map(|(_, word)| word).collect())
+    words.into_iter().map(|(_, word)| word).collect()
+}
+
+/// The file of a picture whose file was not named.
+fn default_name(number: usize) -> PathBuf {
+    match number {
+        0 => "map.png".into(),
+        _ => format!("map-{}.png", number + 1).into(),
+    }
 }
 
 impl Wish {
-    fn fulfil(self, number: usize, map: Map) -> Result<Asked> {
+    fn fulfil(self, name: Option<PathBuf>, map: Map) -> Result<Asked> {
         let [all_across, all_down] = map.size();
         let [x, y, width, height] = self.region.unwrap_or([0, 0, all_across, all_down]);
         let fitting = (WINDOW / f64::from(width.max(height).max(1))).clamp(MIN_SCALE, 1.0);
@@ -125,13 +151,9 @@ impl Wish {
             scale: self.scale.unwrap_or(fitting),
         };
         view.check(map)?;
-        let name = match number {
-            0 => "map.png".to_owned(),
-            _ => format!("map-{}.png", number + 1),
-        };
         Ok(Asked {
             view,
-            output: self.output.unwrap_or_else(|| name.into()),
+            output: self.output.or(name),
         })
     }
 }

@@ -169,8 +169,14 @@ fn options_name_pictures_and_bad_ones_are_refused_with_sentences() {
         .views;
     assert_eq!(views[0].view, view([0, 0], [9600, 9600], 0.05));
     assert_eq!(views[1].view, view([1, 2], [300, 400], 1.0));
-    assert_eq!(views[0].output.to_str(), Some("map.png"));
-    assert_eq!(views[1].output.to_str(), Some("a.png"));
+    assert_eq!(views[0].output, Some("map.png".into()));
+    assert_eq!(views[1].output, Some("a.png".into()));
+    let for_programs = parse("--region 1,2,300,400 --json --repeat 5").expect("right");
+    assert_eq!((for_programs.repeat, for_programs.json), (5, true));
+    assert_eq!(
+        for_programs.views[0].output, None,
+        "programs want figures, unless they name a file"
+    );
     assert_eq!(parse("").expect("right").views.len(), 2);
     for (line, sentence) in [
         (

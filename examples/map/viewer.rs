@@ -25,7 +25,7 @@ pub(crate) struct Cost {
     compressed: u64,
     /// Bytes of pixels that came from other processes.
     moved: usize,
-    took: Duration,
+    pub(crate) took: Duration,
 }
 
 impl Viewer {

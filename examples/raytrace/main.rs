@@ -9,12 +9,15 @@ mod hit;
 mod light;
 mod options;
 mod random;
+mod report;
 mod scene;
 #[cfg(test)]
 mod tests;
 mod tile;
 mod trace;
 mod vector;
+
+use std::time::Instant;
 
 use clap::Parser;
 use mizzen::{Deck, Outcome};
@@ -36,13 +39,25 @@ fn run() -> Result<()> {
     let Some(options) = accept(&deck, asked)? else {
         return Ok(());
     };
+    if options.json {
+        // All are there when this returns: what is timed is the picture, not how long processes take to start.
+        deck.barrier()?;
+    }
+    let started = Instant::now();
     let outcome = render(&deck, &options)?;
     if deck.rank() != 0 {
         return Ok(());
     }
     let pixels = tile::assemble(&options, &outcome.results);
-    write_png(&options.output, options.width, options.height, &pixels)?;
-    println!("{}: {}", options.output.display(), outcome.report);
+    let seconds = started.elapsed().as_secs_f64();
+    if let Some(file) = options.output() {
+        write_png(file, options.width, options.height, &pixels)?;
+    }
+    let line = match options.json {
+        true => report::for_programs(&deck, &options, seconds, &pixels),
+        false => report::for_people(&options, &outcome.report),
+    };
+    println!("{line}");
     Ok(())
 }
 

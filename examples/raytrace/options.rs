@@ -1,6 +1,6 @@
 //! What the user may ask for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use mizzen_examples::options::number;
@@ -25,7 +25,21 @@ pub(crate) struct Options {
     /// Threads of each process
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = number(1..=1024_usize))]
     pub(crate) threads: usize,
-    /// The picture
-    #[arg(long, value_name = "FILE.png", default_value = "scene.png")]
-    pub(crate) output: PathBuf,
+    /// The picture [default: scene.png, or none with --json]
+    #[arg(long, value_name = "FILE.png")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the time for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Options {
+    /// Where the picture goes, if anywhere: programs want figures, unless they name a file.
+    pub(crate) fn output(&self) -> Option<&Path> {
+        match &self.output {
+            Some(file) => Some(file),
+            None if self.json => None,
+            None => Some(Path::new("scene.png")),
+        }
+    }
 }

@@ -107,6 +107,12 @@ fn options_are_read_and_bad_ones_refused_with_sentences() {
         (options.width, options.height, options.samples),
         (10, 20, 4)
     );
+    assert_eq!(options.output(), Some("a.png".as_ref()));
+    assert_eq!(
+        parse("--json").expect("right").output(),
+        None,
+        "programs want figures, unless they name a file"
+    );
     for (line, sentence) in [
         (
             "--samples 0",

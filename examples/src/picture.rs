@@ -1,4 +1,4 @@
-//! Pictures as PNG files.
+//! Pictures: as PNG files, and told apart.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -14,6 +14,21 @@ use crate::failure::Result;
 pub fn write_png(file: &Path, width: u32, height: u32, pixels: &[u8]) -> Result<()> {
     encode(file, width, height, pixels)
         .map_err(|cause| format!("cannot write {}: {cause}", file.display()).into())
+}
+
+/// What tells two pictures apart: FNV-1a of their bytes, which differs if a byte does.
+///
+/// ```
+/// use mizzen_examples::picture::fingerprint;
+///
+/// assert_eq!(fingerprint(b"a"), 0xaf63_dc4c_8601_ec8c);
+/// assert_ne!(fingerprint(&[1, 2]), fingerprint(&[2, 1]));
+/// ```
+#[must_use]
+pub fn fingerprint(pixels: &[u8]) -> u64 {
+    pixels.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 fn encode(
