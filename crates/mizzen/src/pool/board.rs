@@ -80,6 +80,8 @@ struct State<T, R> {
     gone: HashSet<ProcessId>,
     /// The calling thread shall not wait any longer.
     urgent: bool,
+    /// It wants to be called when fewer items than this wait here; 0: only when a thread finds none.
+    low: usize,
     /// No more work will come.
     over: bool,
     report: Report,
@@ -116,6 +118,7 @@ impl<T, R> Board<T, R> {
                 running: 0,
                 gone: HashSet::new(),
                 urgent: false,
+                low: 0,
                 over: false,
                 report: Report::default(),
             }),
@@ -202,16 +205,26 @@ impl<T, R> Board<T, R> {
         self.news.notify_one();
     }
 
-    /// Results since the last call; waits as long as said, or until there is no work here.
-    pub(super) fn arrived(&self, patience: Duration) -> VecDeque<(usize, Arrived<R>)> {
+    /// Calls the calling thread if it is to fetch more: once, for it says again how few are too few.
+    fn call_if_low(&self, state: &mut State<T, R>) {
+        if state.waiting.len() + state.foreign.len() < state.low {
+            state.low = 0;
+            self.call(state);
+        }
+    }
+
+    /// Results since the last call; waits as long as said, or until fewer than `low` items wait here.
+    pub(super) fn arrived(&self, patience: Duration, low: usize) -> VecDeque<(usize, Arrived<R>)> {
         let mut state = self.state();
         if !patience.is_zero() {
+            state.low = low;
             let waited = self
                 .news
                 .wait_timeout_while(state, patience, |state| !state.urgent);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.urgent = false;
+        state.low = 0;
         core::mem::take(&mut state.arrived)
     }
 
@@ -278,6 +291,7 @@ impl<T: DeserializeOwned, R> Board<T, R> {
         loop {
             // One's own first: they need no way.
             if let Some((index, item)) = state.waiting.pop_front() {
+                self.call_if_low(&mut state);
                 match item {
                     Item::Here(item) | Item::Stays(item) => return Work::Own(index, item),
                     Item::Packed(bytes) => match decode(&self.process, &bytes) {
@@ -295,6 +309,7 @@ impl<T: DeserializeOwned, R> Board<T, R> {
             }
             if let Some(foreign) = state.foreign.pop_front() {
                 state.running += 1;
+                self.call_if_low(&mut state);
                 return Work::Foreign(foreign);
             }
             if state.over {
@@ -402,7 +417,7 @@ impl<T: Serialize + Send, R: Send> Lender for Board<T, R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Board, Lender as _};
+    use super::{Board, Lender as _, Work};
     use mizzen_core::{Departure, Gone, Incarnation, ProcessId, Rank};
 
     #[test]
@@ -420,6 +435,23 @@ mod tests {
             assert_eq!(board.lose(Gone::new(other, Departure::Died)), lent);
             assert_eq!(board.counts().reruns, lent as u64);
             assert_eq!(board.tally().ranks_at_work, 0);
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn the_calling_thread_is_called_once_when_little_is_left() {
+        crate::local(1, |deck| {
+            let board: Board<u64, u64> = Board::new(0..4, deck.process.clone());
+            let take_one = || {
+                assert!(matches!(board.next(), Work::Own(..)));
+                std::mem::take(&mut board.state().urgent)
+            };
+            board.state().low = 3;
+            assert!(!take_one(), "three are left");
+            assert!(take_one(), "two are fewer than three");
+            assert!(!take_one(), "it knows");
             Ok(())
         })
         .unwrap();

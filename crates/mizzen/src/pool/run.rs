@@ -29,8 +29,9 @@ use mizzen_core::{
 /// How much work a process takes over at once. Long beside the time that it takes to get it, also from a busy process that must
 /// first be given a core; short beside the time at the end in which others have nothing to do.
 const PORTION: Duration = Duration::from_millis(10);
-/// How often the calling thread looks while there is work enough.
-const TICK: Duration = Duration::from_millis(2);
+/// How often the calling thread looks while there is work enough: it takes a core from those that work. When there is little, it
+/// is called.
+const TICK: Duration = Duration::from_millis(10);
 /// How long to wait for the others when none of them has anything: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
@@ -38,7 +39,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_millis(20);
 /// How often to try to send a result to a process that is there and does not serve: five seconds in all.
 const TRIES: u32 = 250;
-/// How often to ask such a process again.
+/// How often to ask such a process again, if it is long in coming; and one that was lost.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Runs one map.
@@ -284,8 +285,11 @@ impl Cost {
 enum Other {
     /// It may have items.
     Open,
-    /// It has not begun; ask again then.
-    NotYet(Instant),
+    /// It has not begun; ask again then, and the next time after twice as long.
+    NotYet {
+        again: Instant,
+        pause: Duration,
+    },
     Finished,
     /// It died, and may have been started again; ask again then. Nobody waits for that.
     Lost(Instant),
@@ -294,6 +298,14 @@ enum Other {
 }
 
 impl Other {
+    /// It has not begun. It may in a moment, if all leave a barrier together; or in minutes.
+    fn not_yet(pause: Duration) -> Self {
+        Self::NotYet {
+            again: Instant::now() + pause,
+            pause,
+        }
+    }
+
     /// What is to be done about one that is gone.
     fn without(gone: Gone) -> Self {
         if gone.is_failure() {
@@ -319,6 +331,8 @@ struct Caller<'a, T, R, F> {
     /// Who had something the last time.
     next: usize,
     pause: Duration,
+    /// Call when fewer items than this wait here.
+    low: usize,
 }
 
 impl<'a, T, R, F> Caller<'a, T, R, F>
@@ -348,6 +362,7 @@ where
             clients: HashMap::new(),
             next: 0,
             pause: FIRST_PAUSE,
+            low: 0,
         })
     }
 
@@ -358,7 +373,7 @@ where
             self.hear_of_losses();
             let fetched = self.fetch();
             let patience = if fetched { Duration::ZERO } else { self.pause };
-            for (index, arrived) in board.arrived(patience) {
+            for (index, arrived) in board.arrived(patience, self.low) {
                 let result = match arrived {
                     Arrived::Here(result) => result,
                     Arrived::Packed(bytes) => decode(&self.bench.deck.process, &bytes)
@@ -388,7 +403,7 @@ where
         }
         self.others.iter().all(|(_, other)| match other {
             Other::Finished | Other::Lost(_) | Other::Gone => true,
-            Other::NotYet(_) => self.all > 0,
+            Other::NotYet { .. } => self.all > 0,
             Other::Open => false,
         })
     }
@@ -416,14 +431,22 @@ where
     fn fetch(&mut self) -> bool {
         let board = self.bench.board;
         let portion = self.bench.cost.portion(self.threads);
-        if board.waiting_here() > portion / 2
-            || self.until.is_some_and(|until| Instant::now() >= until)
-        {
-            self.pause = TICK;
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            (self.pause, self.low) = (TICK, 0);
             return false;
         }
-        if self.pause == TICK {
-            self.pause = FIRST_PAUSE;
+        if board.waiting_here() > portion / 2 {
+            // Who has nobody to ask need not know that little is left.
+            let low = if self.others.is_empty() {
+                0
+            } else {
+                portion / 2 + 1
+            };
+            (self.pause, self.low) = (TICK, low);
+            return false;
+        }
+        if self.low > 0 {
+            (self.pause, self.low) = (FIRST_PAUSE, 0);
         }
         let count = self.others.len();
         for step in 0..count {
@@ -431,7 +454,7 @@ where
             let (rank, other) = self.others[index];
             let ask = match other {
                 Other::Open => true,
-                Other::NotYet(when) | Other::Lost(when) => Instant::now() >= when,
+                Other::NotYet { again, .. } | Other::Lost(again) => Instant::now() >= again,
                 Other::Finished | Other::Gone => false,
             };
             if !ask {
@@ -459,11 +482,10 @@ where
                 }
                 Err(gone) => self.others[index].1 = Other::without(gone),
                 _ => {
-                    let again = Instant::now() + ASK_AGAIN;
                     self.others[index].1 = match other {
-                        Other::Lost(_) => Other::Lost(again),
-                        Other::NotYet(_) => self.look_for(rank, again),
-                        _ => Other::NotYet(again),
+                        Other::Lost(_) => Other::Lost(Instant::now() + ASK_AGAIN),
+                        Other::NotYet { pause, .. } => self.look_for(rank, pause * 2),
+                        _ => Other::not_yet(FIRST_PAUSE),
                     };
                 }
             }
@@ -473,10 +495,10 @@ where
     }
 
     /// A rank was asked in vain before. Perhaps it has left, and we never met: then nobody has told us.
-    fn look_for(&self, rank: Rank, again: Instant) -> Other {
+    fn look_for(&self, rank: Rank, pause: Duration) -> Other {
         match self.bench.deck.process.reach_within(rank, PATIENCE) {
             Err(ReachError::Gone(gone)) => Other::without(gone),
-            _ => Other::NotYet(again),
+            _ => Other::not_yet(pause.min(ASK_AGAIN)),
         }
     }
 
