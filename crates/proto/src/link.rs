@@ -540,6 +540,12 @@ impl Link {
 
     // Getters.
 
+    /// Whether [`poll_transmit`](Self::poll_transmit) may have something.
+    #[inline]
+    pub fn has_output(&self) -> bool {
+        !self.control.is_empty() || !matches!(self.ours, Ours::Said(Intent::Stay))
+    }
+
     /// The process at the other end.
     pub fn peer(&self) -> ProcessId {
         self.options.peer

@@ -63,7 +63,15 @@ impl Connection {
     }
 
     /// Writes what can be written. What ends by it is added to `events`.
-    pub(crate) fn flush(&mut self, mut events: impl FnMut(Event<'static>)) -> Flushed {
+    #[inline]
+    pub(crate) fn flush(&mut self, events: impl FnMut(Event<'static>)) -> Flushed {
+        if self.sender.is_idle() && !self.wire.has_unsent() {
+            return Flushed::Done;
+        }
+        self.flush_all(events)
+    }
+
+    fn flush_all(&mut self, mut events: impl FnMut(Event<'static>)) -> Flushed {
         let peer = self.peer;
         let flushed = self.sender.flush(&mut self.wire, |body| {
             events(Event::BodySent { peer, body })

@@ -226,6 +226,7 @@ impl TcpDriver {
     }
 
     /// The link to a peer, if the caller knows of it.
+    #[inline]
     fn link(&mut self, peer: PeerId) -> Result<&mut Connection, Refused> {
         let refused = Refused::NotConnected { peer };
         let Some(&Peer::Linked(key)) = self.peers.get(&peer) else {
@@ -353,27 +354,34 @@ impl TcpDriver {
         Ok(())
     }
 
-    /// Takes only the link that had something last for this poll, where the next most likely comes: asking it is
-    /// cheaper than asking who has something. `false` if it is time to ask that, too.
-    fn look_at_hot(&mut self) -> bool {
-        if self.hot_looks >= HOT_LOOKS || self.has_callers {
-            self.hot_looks = 0;
-            return false;
-        }
-        self.hot_looks += 1;
+    /// Whether this poll leaves out to ask who has something: now and then is often enough.
+    fn is_quick(&mut self) -> bool {
+        let is_quick = self.hot_looks < HOT_LOOKS && !self.has_callers;
+        self.hot_looks = if is_quick { self.hot_looks + 1 } else { 0 };
+        is_quick
+    }
+
+    /// Looks only at the link that had something last, where the next most likely comes: asking it is cheaper than asking who has
+    /// something. How many events that came to; `None` if something else is to be done, too, and nothing was.
+    ///
+    /// A thread that waits does little else: what is between two looks here is added to the time of a message.
+    fn look_at_hot(&mut self, budget: usize, sink: &mut dyn FnMut(Event<'_>)) -> Option<usize> {
         if !self.events.is_empty() || !self.turns.is_empty() {
-            return true;
+            return None;
         }
-        let Some(key) = self.hot else {
-            return false;
-        };
+        let key = self.hot?;
         let Some(Who::Linked(link)) = self.connections.get_mut(key) else {
             self.hot = None;
-            return false;
+            return None;
         };
         link.receiver.handle_readable();
-        self.enqueue(key);
-        true
+        let mut reported = 0;
+        self.serve(key, budget, &mut reported, sink);
+        if !self.events.is_empty() || !self.turns.is_empty() {
+            self.report(budget, &mut reported, sink);
+            self.ring_if_busy();
+        }
+        Some(reported)
     }
 
     /// Reports what waits to be reported, within the budget.
@@ -567,8 +575,15 @@ impl Driver for TcpDriver {
         budget: usize,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> Result<usize, DriverError> {
+        let is_quick = self.is_quick();
+        if is_quick {
+            if let Some(reported) = self.look_at_hot(budget, sink) {
+                return Ok(reported);
+            }
+        }
+        // What waits for its turn has it before the network is asked for more, unless that has waited long enough.
+        let all = !is_quick || self.events.is_empty() && self.turns.is_empty();
         let mut reported = 0;
-        let all = !self.look_at_hot();
         if all {
             self.handle_network()
                 .map_err(|cause| DriverError { cause })?;

@@ -112,7 +112,10 @@ impl ReceiveHalf {
                 Ok(needed) => match self.read(wire, pool, needed) {
                     Ok(0) => break Received::Lost(LossReason::Closed),
                     Ok(len) => bytes_left = bytes_left.saturating_sub(len),
-                    Err(Errno::AGAIN) => (self.has_more, self.may_have_ended) = (false, false),
+                    Err(Errno::AGAIN) => {
+                        (self.has_more, self.may_have_ended) = (false, false);
+                        break Received::All;
+                    }
                     Err(Errno::INTR) => {}
                     Err(errno) => break Received::Lost(reason_of(errno)),
                 },
@@ -359,8 +362,8 @@ impl Pool {
     }
 
     fn put(&mut self, buffer: Option<Box<[u8]>>) {
-        if self.buffers.len() < MAX_POOL {
-            self.buffers.extend(buffer);
+        if let Some(buffer) = buffer.filter(|_| self.buffers.len() < MAX_POOL) {
+            self.buffers.push(buffer);
         }
     }
 }

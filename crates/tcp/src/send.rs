@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::header::{Asked, Header, Last, MAX_FRAME, MAX_PIECE};
 use crate::queue::Queue;
-use crate::wire::{JOINED, Wire, join};
+use crate::wire::{JOINED, JOINED_SHORT, Wire, join};
 
 #[derive(Debug)]
 pub(crate) struct SendHalf {
@@ -142,6 +142,12 @@ impl SendHalf {
         self.in_flight.remove(&body);
     }
 
+    /// Whether nothing waits to be written, and nobody for room.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.bodies.is_empty() && !self.is_awaited
+    }
+
     pub(crate) fn handle_room(&mut self) {
         self.has_room = true;
     }
@@ -214,9 +220,15 @@ impl SendHalf {
         if !self.has_room {
             return 0;
         }
+        // Sealed records are made of one slice, too.
+        let parts = iter::once(header).chain(frame.iter().map(|slice| &slice[..]));
+        if total <= JOINED_SHORT {
+            let joined: [u8; JOINED_SHORT] = join(parts);
+            let result = wire.write(&[IoSlice::new(&joined[..total])], total);
+            return self.note(result, total);
+        }
         if total <= JOINED {
-            // Sealed records are made of one slice, too.
-            let joined = join(iter::once(header).chain(frame.iter().map(|slice| &slice[..])));
+            let joined: [u8; JOINED] = join(parts);
             let result = wire.write(&[IoSlice::new(&joined[..total])], total);
             return self.note(result, total);
         }

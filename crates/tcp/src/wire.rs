@@ -47,7 +47,7 @@ impl Wire {
             [one] => send(&self.socket, one, flags),
             // One slice costs the kernel less than several, and copying a few bytes costs less than that.
             _ if len <= JOINED => {
-                let joined = join(slices.iter().map(|slice| &slice[..]));
+                let joined: [u8; JOINED] = join(slices.iter().map(|slice| &slice[..]));
                 send(&self.socket, &joined[..len], flags)
             }
             _ => sendmsg(
@@ -92,10 +92,13 @@ impl AsFd for Wire {
 /// Slices that are shorter together are joined before they are written.
 pub(crate) const JOINED: usize = 512;
 
-/// Slices of at most so many bytes together, one behind the other.
+/// The shortest are joined in less memory: to clear the rest of it takes longer than they do.
+pub(crate) const JOINED_SHORT: usize = 128;
+
+/// Slices of at most `N` bytes together, one behind the other.
 #[inline]
-pub(crate) fn join<'a>(slices: impl Iterator<Item = &'a [u8]>) -> [u8; JOINED] {
-    let mut joined = [0; JOINED];
+pub(crate) fn join<'a, const N: usize>(slices: impl Iterator<Item = &'a [u8]>) -> [u8; N] {
+    let mut joined = [0; N];
     let mut end = 0;
     for slice in slices {
         joined[end..end + slice.len()].copy_from_slice(slice);

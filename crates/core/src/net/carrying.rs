@@ -41,7 +41,7 @@ impl NetLink {
             }
             let carried = self.carry(&mut session, driver, now);
             if was_full {
-                self.changed.notify_all();
+                self.changed.tell();
             }
             match carried {
                 Ok(true) => (),
@@ -74,7 +74,7 @@ impl NetLink {
             return Ok((0, false));
         };
         if bodies.place_wanted(self.peer, link, announced, session, driver, now) {
-            self.changed.notify_all();
+            self.changed.tell();
         }
         if bodies.pushed.has_unwanted() {
             bodies
@@ -269,7 +269,7 @@ impl NetLink {
             self.move_on(&mut state);
         }
         drop(state);
-        self.changed.notify_all();
+        self.changed.tell();
         is_last
     }
 }

@@ -83,7 +83,7 @@ pub(super) struct Later {
     pub(super) lost: Vec<(Arc<NetLink>, Gone, Instant)>,
     pub(super) timers: Timers,
     pub(super) spares: Spares,
-    /// The link of the last event.
+    /// The link of the last frame, unless something else came after it.
     pub(super) hot: Option<Arc<NetLink>>,
 }
 

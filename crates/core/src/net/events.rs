@@ -57,13 +57,13 @@ impl Engine {
         };
         match event {
             Event::Frame { bytes, .. } => {
-                if self
-                    .handle_bytes(process, later, &link, bytes, catch)
-                    .is_err()
-                {
+                let handled = self.handle_bytes(process, later, &link, bytes, catch);
+                if handled.is_err() {
                     link.lock().is_condemned = true;
-                    later.end.push((link, Departure::Misbehaved));
+                    later.end.push((Arc::clone(&link), Departure::Misbehaved));
                 }
+                // Where the next most likely comes from.
+                later.hot = Some(link);
             }
             Event::BodySent { body, .. } => self.body_sent(&link, BodyId(body.0)),
             Event::BodyReceived { body, .. } => self.body_received(later, &link, BodyId(body.0)),
@@ -83,13 +83,12 @@ impl Engine {
         }
     }
 
-    /// The link to a peer. It is often that of the event before.
+    /// The link to a peer. It is often that of the frame before.
     fn find(&self, later: &mut Later, peer: ProcessId) -> Option<Arc<NetLink>> {
-        match &later.hot {
-            Some(hot) if hot.peer == peer && !hot.is_ended() => (),
-            _ => later.hot = self.link(peer),
+        match later.hot.take() {
+            Some(hot) if hot.peer == peer && !hot.is_ended() => Some(hot),
+            _ => self.link(peer),
         }
-        later.hot.clone()
     }
 
     /// A connection is no more. That ends nothing, unless it is known that the peer is gone, or nobody would ever say so.
@@ -359,7 +358,7 @@ impl Engine {
             Action::OfferDeclined { offer } => {
                 state.bodies.end_offer(offer, Outcome::Declined);
                 link.move_on(&mut state);
-                link.changed.notify_all();
+                link.changed.tell();
             }
             Action::Retracted { offer } => {
                 let to = state.announced.remove(&offer);
@@ -371,7 +370,7 @@ impl Engine {
             }
             Action::CreditArrived { .. } | Action::MailboxGone { .. } => {
                 link.move_on(&mut state);
-                link.changed.notify_all();
+                link.changed.tell();
             }
             Action::Returned => link.move_on(&mut state),
             // The session says bye, too, and is over when both have heard it.
@@ -512,7 +511,7 @@ impl Engine {
         }
         state.transmit();
         drop(state);
-        link.changed.notify_all();
+        link.changed.tell();
         self.mark(link);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use mizzen_proto::time::Time;
 use mizzen_proto::wire::{Frame, is_post};
 
 use super::bodies::{Bodies, Lending};
+use super::condition::Condition;
 use super::session::NetSession;
 use super::sharing::Sharing;
 use super::waiting::Behind;
@@ -107,7 +108,7 @@ pub(crate) struct NetLink {
     /// Taken before the state, and only by who has the port.
     session: Mutex<NetSession>,
     /// Something that a waiting thread may wait for has happened.
-    pub(super) changed: Condvar,
+    pub(super) changed: Condition,
     /// Whether the link is in its engine's list of work.
     mark: Mark,
     streams: AtomicU32,
@@ -241,7 +242,7 @@ impl NetLink {
                 untaken: Untaken::default(),
             }),
             session: Mutex::new(session),
-            changed: Condvar::new(),
+            changed: Condition::default(),
             mark: Mark::default(),
             streams: AtomicU32::new(1),
             sharing: Sharing::new(),
@@ -323,7 +324,7 @@ impl NetLink {
         state.announced.clear();
         let posted_to = core::mem::take(&mut state.posted_to);
         drop(state);
-        self.changed.notify_all();
+        self.changed.tell();
         Some((gone, posted_to))
     }
 
@@ -381,7 +382,7 @@ impl NetLink {
                         return Ok(found);
                     }
                     state.counts.sleeps += 1;
-                    let _ = block_in_place(|| self.changed.wait_timeout(state, nap));
+                    block_in_place(|| self.changed.sleep(state, nap));
                 }
             }
         }
@@ -432,7 +433,14 @@ impl State {
     }
 
     /// Puts the protocol's own frames behind those that wait: what is posted next comes after them.
+    #[inline]
     pub(super) fn transmit(&mut self) {
+        if self.link.as_ref().is_some_and(Link::has_output) {
+            self.transmit_all();
+        }
+    }
+
+    fn transmit_all(&mut self) {
         while let Some(frame) = self.link.as_mut().and_then(Link::poll_transmit) {
             match frame {
                 Frame::Bye => self.says_bye = true,

@@ -14,6 +14,7 @@
 //! | `catching` | a message that is taken on its way to a queue |
 //! | `planes` | which of them carry the channels that programs name |
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
+//! | `condition` | what threads sleep for, told without a system call if none does |
 //! | `session` | what is kept for a peer until it has it, and the connection at present |
 //! | `spares` | memory of long frames, for the next |
 //! | `carrying` | giving the driver what link and session have for it |
@@ -54,6 +55,7 @@ mod behind;
 mod bodies;
 mod carrying;
 mod catching;
+mod condition;
 mod cut;
 mod direct;
 mod engine;

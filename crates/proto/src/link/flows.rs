@@ -46,8 +46,12 @@ impl Flows {
     }
 
     pub(super) fn spend(&mut self, to: MailboxId, bytes: u64) -> Result<(), Refused> {
-        let path = self.out.entry(to);
-        match path.or_insert_with(|| Path::Open(Outflow::new(self.window))) {
+        // Most messages go where others went before.
+        let path = match self.out.get_mut(&to) {
+            Some(path) => path,
+            None => self.begin_out(to),
+        };
+        match path {
             Path::Gone => Err(Refused::Gone),
             Path::Open(flow) => flow.spend(bytes).map_err(|_| Refused::NoCredit),
         }
@@ -91,9 +95,11 @@ impl Flows {
         to: MailboxId,
         payload: &[u8],
     ) -> Result<(), ProtocolError> {
-        let flow = self.into.entry(to);
-        flow.or_insert_with(|| Inflow::new(self.window))
-            .handle_message(payload.len() as u64)
+        let flow = match self.into.get_mut(&to) {
+            Some(flow) => flow,
+            None => self.begin_into(to),
+        };
+        flow.handle_message(payload.len() as u64)
             .map_err(|source| ProtocolError::Window { to, source })
     }
 
@@ -154,6 +160,18 @@ impl Flows {
         let mut unread: Vec<_> = self.out.into_iter().filter_map(unreturned).collect();
         unread.sort_by_key(|&(mailbox, _)| mailbox);
         unread
+    }
+
+    #[cold]
+    fn begin_out(&mut self, to: MailboxId) -> &mut Path {
+        let path = self.out.entry(to);
+        path.or_insert_with(|| Path::Open(Outflow::new(self.window)))
+    }
+
+    #[cold]
+    fn begin_into(&mut self, to: MailboxId) -> &mut Inflow {
+        let flow = self.into.entry(to);
+        flow.or_insert_with(|| Inflow::new(self.window))
     }
 
     pub(super) fn len(&self) -> usize {
