@@ -5,8 +5,9 @@ use core::panic::Location;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-use mizzen_lane::{Begun, Filling, NoBlock, Receiver, StreamOut};
+use mizzen_lane::{Begun, Filling, NoBlock, Offer, Receiver, StreamOut};
 use mizzen_shm::SegmentError;
+use mizzen_shm::pull::proof;
 
 use crate::error::{ArenaError, PostError};
 use crate::link::MemoryLink;
@@ -41,7 +42,18 @@ impl MemoryLink {
         let links = around.links();
         let contention = Contention::default();
         let peer = Peer::new(self, around, until, &contention);
-        let filling = self.begin(&peer, len)?;
+        let mut filling = self.begin(&peer, len)?;
+        // Who reads the caller's memory is waited for, however long it takes.
+        let may_offer = self.pulling.may_offer() && matches!(until, Until::Forever);
+        let sole = message.sole().filter(|_| may_offer);
+        if let Some((sole, (proof_at, proof))) = sole.and_then(|sole| Some((sole, proof()?))) {
+            let at = sole.as_ptr().expose_provenance() as u64;
+            filling.offer(Offer {
+                at,
+                proof_at,
+                proof,
+            });
+        }
         let (stream, outcome) = self.fill(&peer, filling, message, announce);
         self.borrower.keep(&links.arena, stream);
         self.take_back_unheard(&links.arena);

@@ -2,8 +2,8 @@
 //!
 //! A line that the other core has read has to be taken from it before it can be written. Stores are carried out in order, so a
 //! copy stops at each such line, unless the lines are asked for ahead of it, for writing. Stores of 32
-//! bytes, because those of 64 make some processors slower than the wait that they save. What it gains:
-//! docs/design/copies-between-cores.md.
+//! bytes, because those of 64 make some processors slower than the wait that they save; none of them across two lines, because
+//! such a store takes both. What it gains: docs/design/copies-between-cores.md.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
@@ -40,7 +40,7 @@ pub(crate) unsafe fn copy_from_another_core(source: NonNull<u8>, target: &mut [u
         // SAFETY: as the caller promised; `target` is a Rust reference, so it does not overlap memory that nobody may hold
         // references to. The instructions are there.
         unsafe {
-            x86::copy(target.as_mut_ptr(), source.as_ptr(), target.len(), |_| ());
+            x86::copy(target.as_mut_ptr(), source.as_ptr(), target.len());
         }
         return;
     }
@@ -69,6 +69,9 @@ mod x86 {
 
     /// From how many bytes on it makes a difference.
     pub(super) const LEAST: usize = 2 << 10;
+    /// From how many bytes on stores begin where a line does. What was stored otherwise than it is loaded soon after, as by who echoes a
+    /// short message, is waited for.
+    const ALIGNED: usize = 8 << 10;
     /// How far ahead lines are asked for. From 1,024 on it hardly matters.
     const AHEAD: usize = 4096;
     pub(super) const LINE: usize = 64;
@@ -79,7 +82,7 @@ mod x86 {
     ///
     /// # Safety
     ///
-    /// As for [`copy`].
+    /// As for [`copy_turns`].
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn copy_claiming(
         target: *mut u8,
@@ -93,12 +96,34 @@ mod x86 {
         let beyond = next.wrapping_add((inside + AHEAD).saturating_sub(len));
         // SAFETY: two parts of what the caller promised.
         unsafe {
-            copy(target, source, inside, |at| {
+            copy_turns(target, source, inside, |at| {
                 claim_turn(ahead.wrapping_add(at))
             });
-            copy(target.add(inside), source.add(inside), len - inside, |at| {
+            copy_turns(target.add(inside), source.add(inside), len - inside, |at| {
                 claim_turn(beyond.wrapping_add(at))
             });
+        }
+    }
+
+    /// Copies `len` bytes, many of them by stores that begin where a line does. The memory that an allocator gives does not: the C
+    /// library's begins 16 bytes behind one. The first and the last turn are copied apart, and overlap the others.
+    ///
+    /// # Safety
+    ///
+    /// As for [`copy_turns`].
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn copy(target: *mut u8, source: *const u8, len: usize) {
+        if len < ALIGNED {
+            // SAFETY: as the caller promised.
+            return unsafe { copy_turns(target, source, len, |_| ()) };
+        }
+        let before = target.align_offset(LINE) % LINE;
+        let (last, aligned) = (len - TURN, (len - before) / TURN * TURN);
+        // SAFETY: parts of what the caller promised, because a turn and a line are shorter than `ALIGNED`.
+        unsafe {
+            copy_turns(target, source, TURN, |_| ());
+            copy_turns(target.add(before), source.add(before), aligned, |_| ());
+            copy_turns(target.add(last), source.add(last), TURN, |_| ());
         }
     }
 
@@ -109,12 +134,7 @@ mod x86 {
     /// The processor has AVX2. `len` bytes can be read from `source` on and written from `target` on, and do not overlap.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn copy(
-        target: *mut u8,
-        source: *const u8,
-        len: usize,
-        before: impl Fn(usize),
-    ) {
+    unsafe fn copy_turns(target: *mut u8, source: *const u8, len: usize, before: impl Fn(usize)) {
         let whole = len / TURN * TURN;
         let mut at = 0;
         while at < whole {

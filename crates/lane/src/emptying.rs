@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use crate::buddy::BLOCK_ALIGN;
 use crate::loan::{Loan, LoanTicket};
-use crate::manifest::{CHUNK, Manifest};
+use crate::manifest::{CHUNK, Manifest, Offer};
 use crate::region::Region;
 use crate::returns::Returns;
 
@@ -20,6 +20,8 @@ pub struct StreamIn {
     chunks: VecDeque<Chunk>,
     released: usize,
     here: usize,
+    /// Whether the sender's offer was taken, or looked for.
+    was_offered: bool,
     manifest: Manifest,
     number: u32,
     loan: u64,
@@ -73,6 +75,7 @@ impl StreamIn {
             chunks: VecDeque::new(),
             released: 0,
             here: 0,
+            was_offered: false,
             manifest,
             number: ticket.number,
             loan: ticket.loan,
@@ -150,6 +153,36 @@ impl StreamIn {
         }
         self.here = filled;
         Ok(true)
+    }
+
+    /// Begins to read the message where its sender has it, if that is offered; once. What was read counts if it is
+    /// [`still_offered`](Self::still_offered) afterwards. The sender waits until this is dropped, or it is
+    /// [not read](Self::decline).
+    #[must_use]
+    pub fn take_offer(&mut self) -> Option<Offer> {
+        if core::mem::replace(&mut self.was_offered, true) {
+            return None;
+        }
+        // Without one, nothing is said to the sender.
+        self.manifest.offered()?;
+        self.returns.start_pulling(self.number, self.loan);
+        let offer = self.manifest.offered();
+        if offer.is_none() {
+            self.decline();
+        }
+        offer
+    }
+
+    /// Whether the sender has kept the message where it was until now.
+    #[must_use]
+    pub fn still_offered(&self) -> bool {
+        self.manifest.offered().is_some()
+    }
+
+    /// It is read from chunks after all.
+    pub fn decline(&self) {
+        self.returns
+            .give_chunks(self.number, self.loan, self.released);
     }
 
     /// Copies bytes that are here, and were not released.

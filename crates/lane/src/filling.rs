@@ -21,18 +21,31 @@
 //!   such a message must give back what it has read (`StreamIn::holds_all` says so).
 //!
 //! So two that are half-written never wait for each other's memory: each goes on as soon as its own reader does.
+//!
+//! # Read where it lies
+//!
+//! A message of one piece can be offered: its receiver, if it comes while the sender is still in its call, may read it in the sender's
+//! own memory instead (one copy by the kernel, for example). The sender writes chunks all the same until the receiver says that it
+//! reads, and then waits for the end of that. When all is written, the sender withdraws the offer, and only then looks whether the
+//! receiver has begun after all; the receiver says that it begins, and only then looks whether the offer still stands. With a fence
+//! between, of both at least one sees the other: nobody reads memory that the sender's caller has again. A receiver that could
+//! not read gives back as many chunks as before, and goes on with chunks.
 
 use std::collections::VecDeque;
 
 use crate::arena::{Backing, NoBlock};
 use crate::loan::LoanTicket;
-use crate::manifest::{CHUNK, Manifest, chunks};
+use crate::manifest::{CHUNK, Manifest, Offer, chunks};
+use crate::returns::Progress;
 use crate::supply::{Next, Out, ROUND, Receiver, StreamOut, Writing};
 
 /// Bytes written before the receiver is told for the first time, and begins.
 const FIRST_STEP: usize = if cfg!(loom) { 1 } else { 4 << 10 };
 /// Bytes between two tellings after that: each costs a cache miss at both sides, and what is not told yet is not read meanwhile.
 const STEP: usize = if cfg!(loom) { 2 } else { 8 << 10 };
+
+/// How many rounds of looks to wait for a receiver that reads the message where it lies before the wait may sleep: it is at work.
+const PULLING: u32 = if cfg!(loom) { 0 } else { 4 };
 
 /// A message that is being written, by whichever thread has it. Dropped before its end, it tells its receiver that the rest will
 /// not come.
@@ -44,6 +57,8 @@ pub struct Filling<B: Backing> {
     filled: usize,
     /// When to tell the receiver next.
     tell_at: usize,
+    /// The receiver may read it where it lies.
+    is_offered: bool,
 }
 
 /// What became of a message that was to begin.
@@ -121,6 +136,7 @@ impl<B: Backing> StreamOut<B> {
             manifest,
             filled: 0,
             tell_at: FIRST_STEP,
+            is_offered: false,
         }))
     }
 }
@@ -143,6 +159,12 @@ impl<B: Backing> Filling<B> {
             stream.sheets.push(withdrawn.sheet);
         }
         stream
+    }
+
+    /// Offers the message where it lies, before it is announced. All of it is written by one [`write`](Self::write) then, from there.
+    pub fn offer(&mut self, offer: Offer) {
+        self.manifest.offer(offer);
+        self.is_offered = true;
     }
 
     /// Writes as much of `part` as there is room for, without waiting. After [`Written::Part`], go on with the rest of it when
@@ -173,6 +195,13 @@ impl<B: Backing> Filling<B> {
         mut part: &[u8],
         receiver: &R,
     ) -> Result<bool, R::Error> {
+        if self.is_offered {
+            match self.write_offered(part, receiver)? {
+                Written::All => return Ok(true),
+                Written::Unwanted => return Ok(false),
+                Written::Part(now) => part = &part[now..],
+            }
+        }
         // Chunks that have rested first. If none comes back in a moment, a few more than go round, and then again.
         let (mut growths, mut in_vain) = (0, 0);
         loop {
@@ -191,6 +220,51 @@ impl<B: Backing> Filling<B> {
                 }
             }
         }
+    }
+
+    /// Writes as much as there is room for, unless the receiver reads it where it lies. It does not when this returns.
+    fn write_offered<R: Receiver<B>>(
+        &mut self,
+        part: &[u8],
+        receiver: &R,
+    ) -> Result<Written, R::Error> {
+        let mut rest = part;
+        while !rest.is_empty() {
+            match self.stream.said() {
+                Progress::Pulling => break,
+                Progress::Back => return Ok(Written::Unwanted),
+                Progress::Unread | Progress::Emptied(_) => (),
+            }
+            let (step, later) = rest.split_at(rest.len().min(self.tell_at - self.filled));
+            match self.advance(step, receiver, 0)? {
+                Written::All => rest = later,
+                Written::Unwanted => return Ok(Written::Unwanted),
+                Written::Part(now) => {
+                    rest = &rest[now..];
+                    break;
+                }
+            }
+        }
+        // All that is written, so that nothing is waited for but the reading.
+        self.tell();
+        self.is_offered = false;
+        if self.stream.said() != Progress::Pulling {
+            self.manifest.withdraw_offer();
+        }
+        let mut rounds = 0;
+        while !self.stream.wait_for_pulling() {
+            match u32::checked_sub(rounds, PULLING) {
+                Some(in_vain) => receiver.wait(in_vain)?,
+                None => receiver.check()?,
+            }
+            rounds += 1;
+        }
+        self.manifest.withdraw_offer();
+        Ok(match self.stream.said() {
+            Progress::Back => Written::Unwanted,
+            _ if rest.is_empty() => Written::All,
+            _ => Written::Part(part.len() - rest.len()),
+        })
     }
 
     /// Writes until there is no room, or it would have to take more memory more than `growths` times.
@@ -223,6 +297,10 @@ impl<B: Backing> Filling<B> {
             let within = self.filled % CHUNK;
             let room = (CHUNK - within).min(self.tell_at - self.filled);
             let (now, later) = rest.split_at(rest.len().min(room));
+            if within + now.len() == CHUNK && self.stream.chunks.is_empty() {
+                // What goes next is asked for while this is written.
+                self.stream.reap();
+            }
             let chunk = self.stream.out.back().and_then(|out| out.chunks.back());
             let Some(chunk) = chunk else {
                 return Ok(Written::Unwanted);

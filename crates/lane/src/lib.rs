@@ -106,6 +106,7 @@ pub use latch::{Held, Latch};
 pub use layout::{SHORT_MAX, SLOT_MAX, Shape};
 pub use lender::{Lender, Revoked};
 pub use loan::{Loan, LoanTicket};
+pub use manifest::Offer;
 pub use operation::{Operation, Stepped, Steps};
 pub use producer::Producer;
 pub use region::Region;

@@ -10,11 +10,13 @@
 //! | --- | --- | --- |
 //! | 0 | `filled`: bytes written so far, or [`ABANDONED`] | release / acquire: chunks and entries before it |
 //! | 8 | how many entries there are | relaxed; ordered by the lane that announces the message |
+//! | 16 | where the message lies in the sender's own memory, while its receiver may read it there; or 0 | offered before the announcement; withdrawn, then a fence, then the receiver's word: `filling.rs` |
+//! | 24, 32 | where the sender has a word that nobody else has there, and the word | relaxed; ordered by the announcement |
 //! | 64 + 8·i | slab (low half) and offset (high half) of chunk i, i plus the number of entries, … | relaxed; ordered by `filled` |
 
 use crate::region::Region;
 use crate::returns::MOST_CHUNKS;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 
 /// Bytes of one chunk: long enough that taking one costs little, short enough that a few of them stay in the caches of two
 /// cores. A model follows every byte, and has smaller ones.
@@ -23,7 +25,20 @@ pub(crate) const CHUNK: usize = if cfg!(loom) { 2 } else { 64 << 10 };
 /// In the place of a count: the rest will not come.
 const ABANDONED: u64 = u64::MAX;
 
+/// The first word of the offer.
+const OFFER: usize = 2;
 const ENTRIES_AT: usize = 64;
+
+/// A message as its sender has it in memory of its own, for a receiver that can read that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The address of its first byte.
+    pub at: u64,
+    /// The address of the word that proves that it is the sender's memory that was read.
+    pub proof_at: u64,
+    /// That word.
+    pub proof: u64,
+}
 
 /// The manifest of one long message.
 #[derive(Clone, Debug)]
@@ -59,7 +74,41 @@ impl Manifest {
     pub(crate) fn begin(&self) {
         let entries = self.region.word(self.at + 1);
         entries.store(self.entries as u64, Ordering::Relaxed);
+        self.set(OFFER, 0);
         self.tell(0);
+    }
+
+    /// Sender, before the message is announced: the receiver may read it where it lies.
+    pub(crate) fn offer(&self, offer: Offer) {
+        self.set(OFFER + 1, offer.proof_at);
+        self.set(OFFER + 2, offer.proof);
+        self.set(OFFER, offer.at);
+    }
+
+    /// Sender: the receiver may not begin to read the message where it lies any more. If it has begun, it has said so, and whoever looks
+    /// for that after this sees it.
+    pub(crate) fn withdraw_offer(&self) {
+        self.set(OFFER, 0);
+        // With the fence in `offered`, of both sides at least one sees what the other wrote.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Receiver, after it has said that it begins, or has read: what the sender offers, if it still does.
+    pub(crate) fn offered(&self) -> Option<Offer> {
+        fence(Ordering::SeqCst);
+        let word = |word| self.region.load(self.at + word, Ordering::Relaxed);
+        let at = word(OFFER);
+        (at != 0).then(|| Offer {
+            at,
+            proof_at: word(OFFER + 1),
+            proof: word(OFFER + 2),
+        })
+    }
+
+    fn set(&self, word: usize, value: u64) {
+        self.region
+            .word(self.at + word)
+            .store(value, Ordering::Relaxed);
     }
 
     /// Receiver: the manifest at `offset` of a region, of a message of `len` bytes; `None` if it does not lie inside, or cannot
@@ -119,6 +168,7 @@ impl Manifest {
 
     /// Sender: the rest will not come.
     pub(crate) fn abandon(&self) {
+        self.withdraw_offer();
         self.region
             .word(self.at)
             .store(ABANDONED, Ordering::Release);

@@ -13,7 +13,7 @@
 //! | bits | what |
 //! | --- | --- |
 //! | 0 to 14 | of a message: chunks that were emptied, modulo 32,768. Of a block: to whom it was handed on ([`Place`]), if not 0 |
-//! | 15 | the loan is over |
+//! | 15 | the loan is over; with bit 0, of a message: its borrower reads the sender's own memory |
 //! | 16 to 63 | number of the loan |
 
 use crate::region::Region;
@@ -22,6 +22,7 @@ use crate::sync::Ordering;
 const LOAN_SHIFT: u32 = 16;
 const IS_OVER: u64 = 1 << 15;
 const COUNT_MASK: u64 = IS_OVER - 1;
+const IS_PULLED: u64 = IS_OVER | 1;
 
 /// More chunks than this are never out at once, so that a count that goes round is clear.
 pub(crate) const MOST_CHUNKS: usize = (IS_OVER / 2) as usize;
@@ -40,6 +41,8 @@ pub(crate) enum Progress {
     Unread,
     /// So many chunks were emptied, and the count goes round.
     Emptied(usize),
+    /// It reads the message where the sender has it.
+    Pulling,
     /// The loan is over.
     Back,
 }
@@ -110,6 +113,11 @@ impl Returns {
         self.store(manifest, loan << LOAN_SHIFT | emptied as u64 & COUNT_MASK);
     }
 
+    /// The message with this manifest is being read where its sender has it, until its chunks or itself are given back.
+    pub(crate) fn start_pulling(&self, manifest: u32, loan: u64) {
+        self.store(manifest, loan << LOAN_SHIFT | IS_PULLED);
+    }
+
     fn store(&self, buffer: u32, word: u64) {
         if (buffer as usize) < self.buffers {
             // Release pairs with the acquire in `progress`: the borrower's reads are over. A plain store: a buffer is lent
@@ -137,6 +145,7 @@ impl Returns {
         }
         match word & (IS_OVER | COUNT_MASK) {
             IS_OVER => Progress::Back,
+            IS_PULLED => Progress::Pulling,
             count if count & IS_OVER == 0 => Progress::Emptied(count as usize),
             _ => Progress::Unread,
         }

@@ -202,8 +202,7 @@ impl<B: Backing> StreamOut<B> {
         if enough && self.chunks.is_empty() {
             self.reap();
         }
-        let writing = self.out.back();
-        if writing.is_some_and(|out| out.progress(&self.returns) == Progress::Back) {
+        if self.said() == Progress::Back {
             return Ok(Next::Unwanted);
         }
         receiver.check()?;
@@ -262,6 +261,23 @@ impl<B: Backing> StreamOut<B> {
         chunk.ok_or_else(|| NoBlock::AllOut.into())
     }
 
+    /// What the receiver says of the message that is being written.
+    pub(crate) fn said(&self) -> Progress {
+        let writing = self.out.back();
+        writing.map_or(Progress::Back, |out| out.progress(&self.returns))
+    }
+
+    /// Waits a moment while the receiver reads the message that is being written where it lies: whether it has ended.
+    pub(crate) fn wait_for_pulling(&self) -> bool {
+        for _ in 0..LOOKS {
+            if self.said() != Progress::Pulling {
+                return true;
+            }
+            spin_loop();
+        }
+        false
+    }
+
     /// Waits a moment for the receiver to give back a chunk of the oldest message, or of the one that is being written: whether
     /// it has.
     pub(crate) fn wait_for_oldest(&self) -> bool {
@@ -277,7 +293,7 @@ impl<B: Backing> StreamOut<B> {
     }
 
     /// Collects what the receiver gave back, as far as it did so in order, and of the message that is being written.
-    fn reap(&mut self) {
+    pub(crate) fn reap(&mut self) {
         while !self.out.is_empty() {
             let is_written = self.writing.is_none() || self.out.len() > 1;
             if !self.collect(0) || !is_written {
@@ -376,7 +392,7 @@ impl Out {
     /// How many more chunks came back, and whether the message did.
     fn came_back(&self, returns: &Returns) -> (usize, bool) {
         match self.progress(returns) {
-            Progress::Unread => (0, false),
+            Progress::Unread | Progress::Pulling => (0, false),
             Progress::Emptied(now) => {
                 let more = Returns::newly_emptied(self.emptied, now, self.chunks.len());
                 (more, false)

@@ -9,6 +9,7 @@
 //!   without a descriptor.
 //! - [`futex`]: sleeping on a word of shared memory.
 //! - [`barrier`]: a fence that one thread makes for all.
+//! - [`pull`]: one copy out of the memory of another process.
 //! - [`mod@slice`]: whose turn it is among threads that compute.
 //!
 //! Nothing here has a name in a file system: what a killed process held, the kernel takes back.
@@ -19,6 +20,7 @@
 pub mod barrier;
 pub mod futex;
 mod process;
+pub mod pull;
 mod region;
 mod segment;
 pub mod slice;

@@ -35,6 +35,8 @@ const MAX_SHOWING: usize = 16;
 #[derive(Debug)]
 pub(crate) struct SocketChannel {
     socket: Socket,
+    /// The process at the other end.
+    pid: u32,
     ours: Pair,
     theirs: OnceLock<Pair>,
     last_lane: AtomicU64,
@@ -91,9 +93,10 @@ struct LaneInState {
 }
 
 impl SocketChannel {
-    pub(super) fn new(socket: Socket, ours: Pair) -> Self {
+    pub(super) fn new(socket: Socket, pid: u32, ours: Pair) -> Self {
         Self {
             socket,
+            pid,
             ours,
             theirs: OnceLock::new(),
             last_lane: AtomicU64::new(0),
@@ -473,6 +476,10 @@ impl Channel for Arc<SocketChannel> {
 
     fn hide_slab(&self, slab: SlabId) {
         let _ = self.send_later(&Packet::SlabGone { number: slab.0 });
+    }
+
+    fn pid(&self) -> Option<u32> {
+        Some(self.pid)
     }
 
     fn ends_with_its_process(&self) -> bool {

@@ -696,7 +696,7 @@ impl Rounds {
         crash::point("attach.introduced");
         let (pair, memory) = Pair::make()?;
         crash::point("attach.made");
-        let channel = Arc::new(SocketChannel::new(socket, pair.clone()));
+        let channel = Arc::new(SocketChannel::new(socket, stamp.pid, pair.clone()));
         let key = self.last_key;
         self.last_key += 2;
         lock(&self.keeper.channels).push(Arc::downgrade(&channel));

@@ -4,7 +4,7 @@ use crate::rank::{MailboxId, ProcessId};
 
 /// The version of this format and of the pair segment's layout: processes of one job come from one build or two that
 /// agree on it.
-const VERSION: u8 = 3;
+const VERSION: u8 = 5;
 /// Bytes of the longest packet: a frame about a name, and the kind.
 pub(super) const MAX_PACKET: usize = 1024;
 

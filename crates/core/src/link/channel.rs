@@ -53,6 +53,11 @@ pub(crate) trait Channel: Debug + Send + Sync {
     /// Whether the peer is a process of its own: when it is dead, nobody reads its memory any more.
     fn ends_with_its_process(&self) -> bool;
 
+    /// The number of the peer's process, if it is another one of this host, as this process sees it.
+    fn pid(&self) -> Option<u32> {
+        None
+    }
+
     /// The peer does not drain its lane: some thread of it shall.
     fn remind(&self);
 

@@ -24,6 +24,9 @@ pub(crate) struct LinkCounts {
     /// Long messages to the peer, and their bytes.
     pub(crate) long_messages: Counter,
     pub(crate) long_bytes: Counter,
+    /// Long messages of the peer that were read in its own memory, and their bytes.
+    pub(crate) pulled_messages: Counter,
+    pub(crate) pulled_bytes: Counter,
 }
 
 impl LinkCounts {
@@ -31,5 +34,11 @@ impl LinkCounts {
     pub(crate) fn note_long(&self, bytes: usize) {
         self.long_messages.add(1);
         self.long_bytes.add(bytes as u64);
+    }
+
+    /// A long message of the peer was pulled.
+    pub(crate) fn note_pulled(&self, bytes: usize) {
+        self.pulled_messages.add(1);
+        self.pulled_bytes.add(bytes as u64);
     }
 }

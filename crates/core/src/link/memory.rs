@@ -20,6 +20,7 @@ use super::counts::LinkCounts;
 use super::fate::Fate;
 use super::mailbox_lane::MailboxLane;
 use super::owners::Owners;
+use super::pulling::Pulling;
 use crate::bells::ring;
 use crate::counters::{Counted, Counter, Rows};
 use crate::error::{Departure, Gone, PostError, UnpackError};
@@ -90,6 +91,8 @@ pub(crate) struct MemoryLink {
     /// Which of these there are.
     unsent: AtomicU8,
     pub(crate) channel: Box<dyn Channel>,
+    /// How the peer's long messages come.
+    pub(crate) pulling: Pulling,
     pub(crate) fate: Fate,
     pub(crate) counts: LinkCounts,
     cleaned: AtomicBool,
@@ -245,6 +248,7 @@ impl MemoryLink {
             unsent_notices: Mutex::default(),
             behind: Behind::default(),
             unsent: AtomicU8::new(0),
+            pulling: Pulling::of(channel.pid()),
             channel,
             fate: Fate::of(peer),
             counts: LinkCounts::default(),
@@ -772,6 +776,8 @@ impl Counted for MemoryLink {
                 ),
                 ("copies", counts.long_messages.get()),
                 ("bytes_copied", counts.long_bytes.get()),
+                ("pulls", counts.pulled_messages.get()),
+                ("bytes_pulled", counts.pulled_bytes.get()),
                 ("credits_exhausted", counts.credits_exhausted.get()),
                 ("lane_full", counts.lane_full.get()),
                 ("left_behind", counts.left_behind.get()),

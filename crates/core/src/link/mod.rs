@@ -25,6 +25,7 @@ mod mailbox_lane;
 mod memory;
 mod moving_on;
 mod owners;
+mod pulling;
 mod reading;
 mod turns;
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mizzen_lane::{NoMore, StreamIn};
+use mizzen_shm::pull::read_memory;
 
 use super::memory::MemoryLink;
+use super::pulling::Way;
 use crate::error::UnpackError;
 use crate::memory::LoanTicket;
 use crate::message::Streaming;
@@ -40,12 +42,53 @@ impl Stream {
         })
     }
 
+    /// Reads a message that has just begun, all of it and for the last time, in its sender's memory, if that has been faster. The way it
+    /// goes if not, to be measured.
+    fn pull(&mut self, target: &mut [u8]) -> Result<Pulled, UnpackError> {
+        let len = self.len();
+        // Most of it has been written already; what is all here is read even if its sender is gone.
+        if self.here() > len / 2 {
+            return Ok(Pulled::No(None));
+        }
+        self.look()?;
+        // The same of what came since it was looked at last.
+        if self.here() > len / 2 {
+            return Ok(Pulled::No(None));
+        }
+        let link = &self.link;
+        let Some((way, pid)) = link.pulling.choose(len) else {
+            return Ok(Pulled::No(None));
+        };
+        if !way.pulls {
+            return Ok(Pulled::No(Some(way)));
+        }
+        let Some(offer) = self.bytes.take_offer() else {
+            return Ok(Pulled::No(None));
+        };
+        if !read_memory(pid, offer.at, target, (offer.proof_at, offer.proof)) {
+            link.pulling.refuse();
+        } else if self.bytes.still_offered() {
+            link.pulling.note(len, way);
+            link.counts.note_pulled(len);
+            return Ok(Pulled::All);
+        }
+        self.bytes.decline();
+        Ok(Pulled::No(None))
+    }
+
     fn gone(&self) -> UnpackError {
         match self.link.gone() {
             Some(gone) => UnpackError::PeerGone(gone),
             None => UnpackError::Malformed,
         }
     }
+}
+
+/// What became of reading a message in its sender's memory.
+enum Pulled {
+    All,
+    /// It comes through chunks, and is measured.
+    No(Option<Way>),
 }
 
 impl Streaming for Stream {
@@ -108,6 +151,13 @@ impl Streaming for Stream {
     }
 
     fn copy_coming(&mut self, mut at: usize, mut target: &mut [u8]) -> Result<(), UnpackError> {
+        let mut way = None;
+        if self.reads_once && self.holds_all() && at == 0 && target.len() == self.len() {
+            match self.pull(target)? {
+                Pulled::All => return Ok(()),
+                Pulled::No(chosen) => way = chosen,
+            }
+        }
         while !target.is_empty() {
             let now = self.copy_here(at, target);
             if now == 0 {
@@ -119,6 +169,9 @@ impl Streaming for Stream {
         }
         if self.reads_once {
             self.bytes.release(at);
+        }
+        if let Some(way) = way {
+            self.link.pulling.note(self.len(), way);
         }
         Ok(())
     }

@@ -409,6 +409,11 @@ impl fmt::Debug for Message<'_> {
 pub(crate) trait Encoded: Parts {
     fn flags(&self) -> Flags;
 
+    /// All bytes, if they lie in one place that stays as it is while this value is borrowed.
+    fn sole(&self) -> Option<&[u8]> {
+        None
+    }
+
     /// Calls `send` with the bytes joined, if they are at most `max` and fit a short message. Always inlined: what `send` returns would
     /// otherwise be copied through memory right behind its stores to another core's line, and wait for them.
     #[inline(always)]
@@ -462,6 +467,10 @@ impl Encoded for Single<'_> {
     #[inline]
     fn flags(&self) -> Flags {
         self.1.single()
+    }
+
+    fn sole(&self) -> Option<&[u8]> {
+        Some(self.0)
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use loom::sync::{Arc, Mutex};
 use loom::thread;
 use mizzen_lane::{
     Arena, Begun, Block, Borrower, Ending, Filling, Lender, Loan, LoanTicket, NoBlock, NoMore,
-    Purpose, Receiver, Region, Returns, Revocations, SlabId, StreamIn, Written,
+    Offer, Purpose, Receiver, Region, Returns, Revocations, SlabId, StreamIn, Written,
 };
 
 use crate::{Heap, model};
@@ -448,6 +448,83 @@ fn a_sender_that_gives_up_in_the_middle_tells_its_reader() {
         };
         assert_eq!(why, NoMore::Abandoned);
         assert_eq!(read, [1, 2, 3, 4, 5][..read.len()]);
+        drop(stream);
+        sender.join().unwrap();
+        pair.borrower.trim();
+        assert_eq!((pair.arena.in_use(), pair.borrower.unread()), (0, 0));
+    });
+}
+
+/// The memory of whoever sends, which is its caller's again when the sending has returned.
+type Source = Arc<loom::cell::UnsafeCell<[u8; 2]>>;
+
+/// Sends a message of three bytes, which is offered where it lies, and writes over that when it may.
+fn send_offered(pair: &Pair, source: &Source, announced: &Announced) {
+    let mut filling = pair.begin(3);
+    filling.offer(Offer {
+        at: 1,
+        proof_at: 2,
+        proof: 3,
+    });
+    announced.tell(filling.ticket());
+    filling.write(&[1, 2, 3], &Always).unwrap();
+    // SAFETY: nobody reads it any more: loom reports an access that is not ordered.
+    source.with_mut(|bytes| unsafe { *bytes = [9, 9] });
+    pair.borrower.keep(&pair.arena, filling.finish());
+}
+
+/// What is offered is read before it is the caller's again, or not at all; then it comes through chunks.
+#[test]
+fn a_message_is_read_where_it_lies_only_while_its_sender_waits() {
+    model(2, || {
+        let pair = Pair::new();
+        let announced = Arc::new(Announced::default());
+        let source: Source = Arc::new(loom::cell::UnsafeCell::new([1, 2]));
+        let (theirs, told, lent) = (pair.both(), Arc::clone(&announced), Arc::clone(&source));
+        let sender = thread::spawn(move || send_offered(&theirs, &lent, &told));
+        let mut stream = pair.open(announced.take(0));
+        match stream.take_offer() {
+            Some(offer) => {
+                assert_eq!((offer.at, offer.proof_at, offer.proof), (1, 2, 3));
+                // SAFETY: the sender waits: loom reports an access that is not ordered.
+                source.with(|bytes| assert_eq!(unsafe { *bytes }, [1, 2]));
+            }
+            None => {
+                let mut read = Vec::new();
+                while read.len() < stream.len() {
+                    read.append(&mut pair.read_on(&mut stream));
+                    stream.release(read.len());
+                }
+                assert_eq!(read, [1, 2, 3]);
+            }
+        }
+        assert_eq!(stream.take_offer(), None);
+        drop(stream);
+        sender.join().unwrap();
+        pair.borrower.trim();
+        assert_eq!((pair.arena.in_use(), pair.borrower.unread()), (0, 0));
+    });
+}
+
+/// The kernel refuses: the sender goes on with chunks.
+#[test]
+fn a_message_that_could_not_be_read_where_it_lies_comes_through_chunks() {
+    model(2, || {
+        let pair = Pair::new();
+        let announced = Arc::new(Announced::default());
+        let source: Source = Arc::new(loom::cell::UnsafeCell::new([1, 2]));
+        let (theirs, told) = (pair.both(), Arc::clone(&announced));
+        let sender = thread::spawn(move || send_offered(&theirs, &source, &told));
+        let mut stream = pair.open(announced.take(0));
+        if stream.take_offer().is_some() {
+            stream.decline();
+        }
+        let mut read = Vec::new();
+        while read.len() < stream.len() {
+            read.append(&mut pair.read_on(&mut stream));
+            stream.release(read.len());
+        }
+        assert_eq!(read, [1, 2, 3]);
         drop(stream);
         sender.join().unwrap();
         pair.borrower.trim();

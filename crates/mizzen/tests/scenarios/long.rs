@@ -170,6 +170,45 @@ pub(crate) fn long_messages_of_a_sender_arrive_whatever_becomes_of_those_before_
     );
 }
 
+/// Enough of them that each way is tried, with the receiver already there, and with one that comes while they are sent.
+pub(crate) fn long_messages_that_are_awaited_are_right_whatever_way_they_go(job: &Job<'_>) {
+    const LENGTHS: [usize; 3] = [40_000, 200_001, 1 << 20];
+    const COUNT: usize = 100;
+    pair(
+        job,
+        |deck, inbox| {
+            let replies = deck.fetch("replies")?;
+            for len in LENGTHS {
+                let mut target = vec![0u8; len];
+                for number in 0..COUNT {
+                    inbox.receive_into(&mut target[..])?;
+                    assert!(target == bytes(number, len), "{number}, {len}");
+                    if number % 5 > 0 {
+                        replies.send(&0u8)?;
+                    }
+                }
+            }
+            Ok(())
+        },
+        |deck, address| {
+            let replies = inbox_of(deck, "replies")?;
+            let mut sender = address.sender()?;
+            for len in LENGTHS {
+                let mut data = bytes(0, len);
+                for number in 0..COUNT {
+                    sender.send(&data[..])?;
+                    // It is the caller's again.
+                    data = bytes(number + 1, len);
+                    if number % 5 > 0 {
+                        let _ = replies.receive::<u8>()?;
+                    }
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
 pub(crate) fn long_messages_are_tried_without_waiting_for_their_receiver(job: &Job<'_>) {
     pair(
         job,
