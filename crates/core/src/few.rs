@@ -70,6 +70,30 @@ impl<T> Few<T> {
         self.rest.shrink_to_fit();
     }
 
+    /// Calls `act` with each of them, in their order. Quicker than to iterate.
+    #[inline(always)]
+    pub(crate) fn each<'a>(&'a self, mut act: impl FnMut(&'a T)) {
+        for place in &self.first {
+            match place {
+                Some(item) => act(item),
+                None => return,
+            }
+        }
+        self.rest.iter().for_each(act);
+    }
+
+    /// The same, to be changed.
+    #[inline(always)]
+    pub(crate) fn each_mut(&mut self, mut act: impl FnMut(&mut T)) {
+        for place in &mut self.first {
+            match place {
+                Some(item) => act(item),
+                None => return,
+            }
+        }
+        self.rest.iter_mut().for_each(act);
+    }
+
     pub(crate) fn iter(&self) -> Iter<'_, T> {
         self.first.iter().flatten().chain(self.rest.iter())
     }
@@ -118,9 +142,13 @@ mod tests {
             assert_eq!(few.only(), (count == 1).then_some(&0));
             (0..6)
                 .for_each(|index| assert_eq!(few.get_mut(index).copied(), all.get(index).copied()));
+            let mut seen = Vec::new();
+            few.each(|item| seen.push(*item));
+            assert_eq!(seen, all);
+            few.each_mut(|item| *item += 1);
             few.iter_mut().for_each(|item| *item += 1);
             let sum: usize = few.into_iter().sum();
-            assert_eq!(sum, count * (count + 1) / 2);
+            assert_eq!(sum, count * (count + 3) / 2);
         }
         let mut few = Few::new();
         (0..5).for_each(|item| few.push(item));

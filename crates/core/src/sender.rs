@@ -8,16 +8,16 @@ use core::task::{Context, Poll};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mizzen_lane::{SHORT_MAX, Watch};
+use mizzen_lane::{Parts, SHORT_MAX, Watch};
 use mizzen_proto::id::StreamId;
 
 use crate::bells::REACTOR_BELL;
 use crate::caller::Caller;
 use crate::endpoint::Endpoint;
 use crate::error::{ArenaError, PostError, Result};
-use crate::link::{LONGEST_TO_WAIT, LaneBehind, LaneOut, MemoryLink};
+use crate::link::{LONGEST_TO_WAIT, LaneBehind, LaneOut, MemoryLink, try_send};
 use crate::memory::{Block, Buffer, LentBuffer, LoanTicket, Made};
-use crate::message::{Encoded, Flags, Mark, Message, Outgoing, Single};
+use crate::message::{Encoded, Flags, LED_MAX, Mark, Message, Outgoing, Single};
 use crate::net::NetLink;
 use crate::plain::PlainBytes;
 use crate::process::Process;
@@ -268,6 +268,11 @@ impl Sender {
 
     #[track_caller]
     fn post_until(&mut self, message: &mut Message<'_>, until: Until) -> Result<(), PostError> {
+        if let Path::Memory(lane) = &mut self.path {
+            if lane.try_message_at_once(message) {
+                return lane.link.call_quietly(&lane.out.watch);
+            }
+        }
         let link = match &self.path {
             Path::Memory(lane) => Arc::clone(&lane.link),
             Path::Left(left) => Arc::clone(&left.link),
@@ -429,6 +434,20 @@ impl Lane {
     fn try_slot_at_once(&mut self, slot: &[u8; SHORT_MAX], len: usize, mark: Mark) -> bool {
         let tag = mark.single().0;
         self.is_open() && self.out.open.producer.try_slot(tag, slot, len).is_ok()
+    }
+
+    /// Sends a packed message that fits the lane and lends nothing, if there is room. A lead goes before it, unless it is so long that
+    /// its receiver had better leave it in the lane.
+    #[inline]
+    fn try_message_at_once(&mut self, message: &Message<'_>) -> bool {
+        if message.has_lent() || !self.is_open() {
+            return false;
+        }
+        let wire = message.wire_in_lane();
+        if wire.flags().has(Flags::LED) && wire.len() > LED_MAX {
+            return false;
+        }
+        try_send(&mut self.out.open.producer, &wire).is_ok()
     }
 
     /// Hands over a buffer with a short header, in one slot. Returns the buffer if that cannot be.

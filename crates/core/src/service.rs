@@ -8,7 +8,7 @@ pub use crate::caller::Caller;
 pub use crate::counters::{Counted, Counter, Rows, summary};
 pub use crate::lock::{lock, lock_patiently, try_lock};
 pub use crate::looks::quick_looks;
-pub use crate::mailbox::{Next, Taken};
+pub use crate::mailbox::{Led, Next, Taken};
 pub use crate::memory::{Buffer, Lease};
 pub use crate::message::Lead;
 pub use crate::rank::{Address, MailboxId, SlateUse, reserved};

@@ -296,11 +296,7 @@ impl Consumer {
             return Exact::Nothing;
         }
         step("lane.consume.copied");
-        self.advance();
-        self.untold += whole_lines(extent.len);
-        if self.untold >= self.ring.shape.bytes() / 4 {
-            self.tell();
-        }
+        self.advance_eager(extent);
         step("lane.consume.advanced");
         Exact::Taken
     }
@@ -366,6 +362,69 @@ impl Consumer {
         self.advance();
         step("lane.consume.advanced");
         Some(len)
+    }
+
+    /// Takes the next message, if it is all here and has a tag that is wanted: its tag, its first `N` bytes, a multiple of 8, and the memory
+    /// that `room` makes with the bytes behind them, and how many these are. `None` if it is another one, or shorter, or longer than that
+    /// memory; or there is none.
+    #[inline]
+    pub fn poll_split<const N: usize, M: AsMut<[u8]>>(
+        &mut self,
+        is_wanted: impl Fn(u16) -> bool,
+        room: impl FnOnce() -> M,
+    ) -> Option<(u16, [u8; N], M, usize)> {
+        const { assert!(N % size_of::<u64>() == 0 && N <= SLOT_MAX) };
+        let position = self.next as u32;
+        let word = self.ring.control_word(position);
+        if !Control::announces(word, position) {
+            return None;
+        }
+        let control = Control::decode(word).filter(|control| is_wanted(control.tag))?;
+        let (mut first, mut memory) = ([0; N], room());
+        let rest = memory.as_mut();
+        let len = match control.kind {
+            Kind::Short => self.split_short(control.len as usize, &mut first, rest)?,
+            Kind::Eager => self.split_eager(&mut first, rest)?,
+            _ => return None,
+        };
+        step("lane.consume.advanced");
+        Some((control.tag, first, memory, len))
+    }
+
+    #[inline]
+    fn split_short(&mut self, len: usize, first: &mut [u8], rest: &mut [u8]) -> Option<usize> {
+        let (lead, line) = (first.len(), self.ring.shape.slot_line(self.next as u32));
+        let behind = len.checked_sub(lead)?;
+        step("lane.consume.seen");
+        if slots_of(len) > 1 {
+            self.copy_double(lead, rest.get_mut(..behind)?)?;
+            self.ring.sender.copy_from_line(line, 0, first);
+            self.advance_double();
+        } else {
+            self.ring.sender.copy_from_line(line, 0, first);
+            let first_word = lead / size_of::<u64>();
+            let all = rest.get_mut(..SLOT_MAX - lead)?;
+            self.ring.sender.copy_from_line(line, first_word, all);
+            step("lane.consume.copied");
+            self.advance();
+        }
+        Some(behind)
+    }
+
+    fn split_eager(&mut self, first: &mut [u8], rest: &mut [u8]) -> Option<usize> {
+        let line = self.ring.shape.slot_line(self.next as u32);
+        let word = self.ring.sender.line(line)[1].load(Ordering::Relaxed);
+        let extent = Extent::decode(word, self.ring.shape)?;
+        let behind = (extent.len as usize).checked_sub(first.len())?;
+        let rest = rest.get_mut(..behind)?;
+        step("lane.consume.seen");
+        // SAFETY: the bytes were announced, and the one sending end writes them again only when the slot is released, below.
+        unsafe { self.ring.read_bytes(extent, 0, first) };
+        // SAFETY: as above.
+        unsafe { self.ring.read_bytes(extent, first.len(), rest) };
+        step("lane.consume.copied");
+        self.advance_eager(extent);
+        Some(behind)
     }
 
     /// Whether a message is waiting.
@@ -451,6 +510,16 @@ impl Consumer {
         let doubles = self.holds.doubles.load(Ordering::Relaxed);
         self.holds.doubles.store(doubles + 1, Ordering::Relaxed);
         self.advance();
+    }
+
+    /// A message in the byte ring was copied out.
+    #[inline]
+    fn advance_eager(&mut self, extent: Extent) {
+        self.advance();
+        self.untold += whole_lines(extent.len);
+        if self.untold >= self.ring.shape.bytes() / 4 {
+            self.tell();
+        }
     }
 
     #[inline]

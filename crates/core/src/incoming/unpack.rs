@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 use crate::error::{Error, UnpackError};
 use crate::few::Few;
 use crate::link::{MemoryLink, Stream};
-use crate::memory::{Borrowed, Holding, LoanTicket};
+use crate::memory::{Borrowed, Holding, LoanTicket, Spare};
 use crate::message::{
     AnyTicket, Entry, Flags, Kind, MAX_PIECES, Mark, Payload, Table, VARINT_MAX, any_ticket_at,
     form, is_ticket_len, read_varint, ticket_at,
@@ -32,8 +32,10 @@ pub struct Incoming<'m> {
     pub(crate) process: Arc<Process>,
     pub(crate) flags: Flags,
     pub(super) payload: Payload,
-    /// The first entries of the table as they were when it was checked, and how many bytes of it each is.
-    known: [(u64, u8); KNOWN],
+    /// The first entries of the table as they were when it was checked.
+    known: [u64; KNOWN],
+    /// How many bytes of it each is, which its sender chose.
+    known_lens: [u8; KNOWN],
     /// How many entries there are.
     count: usize,
     /// The next entry of the table, or its end.
@@ -48,6 +50,9 @@ pub struct Incoming<'m> {
     pub(super) lent: Vec<(usize, Option<Holding>)>,
 }
 
+// Up to so many bytes are moved without a loop, and messages are moved often.
+const _: () = assert!(size_of::<Incoming<'static>>() <= 256);
+
 impl<'m> Incoming<'m> {
     /// A message that came from `source`.
     ///
@@ -61,6 +66,10 @@ impl<'m> Incoming<'m> {
         payload: Payload,
         lender: Option<&Arc<MemoryLink>>,
     ) -> Result<Self, UnpackError> {
+        if flags.has(Flags::LED) {
+            // Only services send leads, and those they are for open them otherwise.
+            return Err(UnpackError::Malformed);
+        }
         let (flags, payload) = match lender {
             Some(_) if flags.has(Flags::HANDED) => {
                 let bytes = with_table(&payload).ok_or(UnpackError::Malformed)?;
@@ -78,30 +87,54 @@ impl<'m> Incoming<'m> {
                 let ticket = ticket_at(&payload, 0).ok_or(UnpackError::Malformed)?;
                 (
                     flags.without(Flags::LONG),
-                    Payload::Block(lender.borrow_block(ticket)?),
+                    Payload::Block(Box::new(lender.borrow_block(ticket)?)),
                 )
             }
             _ => (flags, payload),
         };
-        let mut incoming = Self {
-            source,
-            process,
-            flags,
-            payload,
-            known: [(0, 0); KNOWN],
-            count: 0,
-            table_at: 0,
-            left: 0,
-            data_at: 0,
-            pending: Few::new(),
-            lent: Vec::new(),
-        };
+        let mut incoming = Self::new(process, source, flags, payload);
         incoming.arrive_table()?;
         incoming.read_table()?;
         if let Some(lender) = lender.filter(|_| flags.has(Flags::LENT)) {
             incoming.collect_lent(lender)?;
         }
         Ok(incoming)
+    }
+
+    /// A message that is all here, in memory of our own. If its table makes no sense, whoever unpacks a piece is told so. Always inlined:
+    /// a message is long, and to move it just after it was written takes as long as all the rest.
+    #[inline(always)]
+    pub(crate) fn of_spare(
+        process: Arc<Process>,
+        source: ProcessId,
+        flags: Flags,
+        spare: Spare,
+    ) -> Self {
+        let mut incoming = Self::new(process, source, flags, Payload::Spare(spare));
+        if incoming.read_table().is_err() {
+            // Its entry is read from the table, which is empty.
+            (incoming.flags, incoming.payload) = (Flags::default(), Payload::Owned(Vec::new()));
+            (incoming.count, incoming.left) = (KNOWN + 1, 1);
+        }
+        incoming
+    }
+
+    #[inline(always)]
+    fn new(process: Arc<Process>, source: ProcessId, flags: Flags, payload: Payload) -> Self {
+        Self {
+            source,
+            process,
+            flags,
+            payload,
+            known: [0; KNOWN],
+            known_lens: [0; KNOWN],
+            count: 0,
+            table_at: 0,
+            left: 0,
+            data_at: 0,
+            pending: Few::new(),
+            lent: Vec::new(),
+        }
     }
 
     /// The process that sent the message.
@@ -280,16 +313,23 @@ impl<'m> Incoming<'m> {
     /// # Errors
     ///
     /// [`UnpackError`] if the sender was lost before all of it came.
-    pub fn finish(self) -> Result<(), Error> {
-        match self.payload {
-            Payload::Offered(_) => return Ok(self.finish_offered()?),
-            Payload::Stream(_) => return Ok(self.finish_stream()?),
-            _ => (),
+    #[inline]
+    pub fn finish(mut self) -> Result<(), Error> {
+        let payload = &self.payload;
+        if let Payload::Offered(_) | Payload::Stream(_) = payload {
+            return self.finish_coming();
         }
-        for (at, target) in self.pending {
-            self.payload.copy_out(at, target);
-        }
+        self.pending
+            .each_mut(|(at, target)| payload.copy_out(*at, target));
         Ok(())
+    }
+
+    #[inline(never)]
+    fn finish_coming(self) -> Result<(), Error> {
+        match self.payload {
+            Payload::Offered(_) => Ok(self.finish_offered()?),
+            _ => Ok(self.finish_stream()?),
+        }
     }
 
     /// A copy of the message that holds nothing of the sender's memory, except for lent pieces: lanes and blocks are free
@@ -417,7 +457,8 @@ impl<'m> Incoming<'m> {
                 0,
             ));
         }
-        let known = self.known.get(self.count - self.left);
+        let index = self.count - self.left;
+        let known = self.known.get(index).zip(self.known_lens.get(index));
         let entry = match known {
             Some((value, used)) => Entry::decode(*value).map(|entry| (entry, usize::from(*used))),
             None => self.entry_at(self.table_at),
@@ -485,7 +526,8 @@ impl<'m> Incoming<'m> {
                 }
             };
             if let Some(known) = self.known.get_mut(index) {
-                *known = (value, used as u8);
+                *known = value;
+                self.known_lens[index] = used as u8;
             }
             let entry = Entry::decode(value).ok_or(UnpackError::Malformed)?;
             let is_ticket = !self.flags.has(Flags::FOREIGN);

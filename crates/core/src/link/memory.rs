@@ -553,7 +553,7 @@ impl MemoryLink {
         let Some(block) = self.borrow_to_discard(ticket) else {
             return;
         };
-        self.discard_lent(&Payload::Block(block));
+        self.discard_lent(&Payload::Block(Box::new(block)));
     }
 
     /// Gives back the lent buffers of a message with a table.

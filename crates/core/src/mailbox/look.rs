@@ -24,14 +24,16 @@ use mizzen_shm::barrier;
 use crate::delivery::{Account, Core, Delivery, Entry, LaneIn, Searched, Wanted};
 use crate::error::{RetrieveError, UnpackError};
 use crate::link::MemoryLink;
-use crate::memory::{Holding, LoanTicket};
-use crate::message::{Flags, Payload};
+use crate::memory::{Holding, LoanTicket, Spare};
+use crate::message::{Flags, Lead, Payload};
 use crate::net::Catch;
 use crate::process::Process;
 use crate::progress::Progress;
 use crate::rank::ProcessId;
+use crate::wait::spin;
 
 use self::held::{Held, Opened};
+use super::led::Led;
 
 /// Messages that one place may have in a row before the others are looked at, and that the recent ones may have.
 const TURN: u32 = 128;
@@ -156,16 +158,40 @@ impl Taken {
     /// The first `N` bytes and the others, if the message is a single plain piece of so many that is all here.
     #[must_use]
     pub fn split_single<const N: usize>(self) -> Option<([u8; N], Vec<u8>)> {
-        let is_here = matches!(
-            self.payload,
-            Payload::Short { .. } | Payload::Eager(_) | Payload::Owned(_)
-        );
-        let len = self.payload.len().checked_sub(N);
-        let len = len.filter(|_| is_here && self.is_single())?;
+        let len = self.len_behind(N).filter(|_| self.is_single())?;
         let (mut first, mut rest) = ([0; N], vec![0; len]);
         self.payload.copy_out(0, &mut first);
         self.payload.copy_out(N, &mut rest);
         Some((first, rest))
+    }
+
+    /// Whether it has a lead before it.
+    #[must_use]
+    pub fn is_led(&self) -> bool {
+        self.flags.is_led()
+    }
+
+    /// The lead and what is behind it, if it has one.
+    #[must_use]
+    pub fn split_lead(self) -> Option<(Lead, Led)> {
+        let mut lead = Lead::default();
+        let len = self.len_behind(lead.len()).filter(|_| self.is_led())?;
+        let mut spare = Spare::take();
+        self.payload
+            .copy_out(lead.len(), spare.as_mut().get_mut(..len)?);
+        self.payload.copy_out(0, &mut lead);
+        spare.set_len(len);
+        Some((lead, Led::new(self.source, self.flags, spare)))
+    }
+
+    /// How many bytes are behind the first `first`, if all are here.
+    fn len_behind(&self, first: usize) -> Option<usize> {
+        let is_here = matches!(
+            self.payload,
+            Payload::Short { .. } | Payload::Eager(_) | Payload::Owned(_)
+        );
+        let len = self.payload.len().checked_sub(first);
+        len.filter(|_| is_here)
     }
 }
 
@@ -263,6 +289,38 @@ impl Places {
         slot: &mut [u8; SHORT_MAX],
         looks: u32,
     ) -> Option<(usize, ProcessId)> {
+        self.take_hot_of_lane(|lane| {
+            let mut left = looks;
+            loop {
+                if let Some(len) = lane.consumer.poll_short(flags.0, slot) {
+                    return Some((len, lane.link.peer));
+                }
+                // Another message would not become one of these by waiting.
+                if left == 0 || lane.consumer.is_ready() {
+                    return None;
+                }
+                left -= 1;
+                ::core::hint::spin_loop();
+            }
+        })
+    }
+
+    /// Takes the next message at the hot place, if that is a lane, and the message has a lead before it.
+    /// If there is none, looks up to `looks` times more, a moment apart.
+    #[inline]
+    pub(super) fn take_hot_led(&self, looks: u32) -> Option<(Lead, Led)> {
+        self.take_hot_of_lane(|lane| {
+            spin(looks, || lane.consumer.is_ready());
+            let is_led = |tag| Flags(tag).is_led();
+            let (tag, lead, mut spare, len) = lane.consumer.poll_split(is_led, Spare::take)?;
+            spare.set_len(len);
+            Some((lead, Led::new(lane.link.peer, Flags(tag), spare)))
+        })
+    }
+
+    /// What `take` takes out of the lane that is the hot place, if it has not had its turn.
+    #[inline(always)]
+    fn take_hot_of_lane<T>(&self, take: impl FnOnce(&mut LaneIn) -> Option<T>) -> Option<T> {
         let streak = self.streak.get();
         let Origin::Lane(index) = self.hot.get() else {
             return None;
@@ -270,21 +328,9 @@ impl Places {
         if streak >= TURN {
             return None;
         }
-        let mut lanes = self.lanes.borrow_mut();
-        let lane = lanes.get_mut(index)?;
-        let mut left = looks;
-        loop {
-            if let Some(len) = lane.consumer.poll_short(flags.0, slot) {
-                self.streak.set(streak + 1);
-                return Some((len, lane.link.peer));
-            }
-            // Another message would not become one of these by waiting.
-            if left == 0 || lane.consumer.is_ready() {
-                return None;
-            }
-            left -= 1;
-            ::core::hint::spin_loop();
-        }
+        let taken = take(self.lanes.borrow_mut().get_mut(index)?)?;
+        self.streak.set(streak + 1);
+        Some(taken)
     }
 
     fn take_elsewhere(

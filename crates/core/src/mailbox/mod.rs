@@ -10,12 +10,14 @@
 //! | `from` | retrieving what one rank sent |
 //! | `select` | waiting for several mailboxes |
 //! | `post_receive`, `lent_receive`, `posted` | memory that is given before the message comes |
+//! | `led` | a message with a lead, copied out of its lane |
 //! | `lonely` | waiting when nobody is left |
 //! | `descriptor` | for those who wait by `poll` or `epoll` |
 
 mod asynchronous;
 mod descriptor;
 mod from;
+mod led;
 mod lent_receive;
 mod lonely;
 mod look;
@@ -27,6 +29,7 @@ mod state;
 mod waiting;
 
 pub use self::descriptor::Descriptor;
+pub use self::led::Led;
 pub use self::look::Taken;
 pub(crate) use self::posted::{PostedLent, Whose};
 pub use self::posted::{Receive, Received};

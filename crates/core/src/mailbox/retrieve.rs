@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use mizzen_lane::SHORT_MAX;
 
+use super::led::Led;
 use super::look::{Outcome, Reach, Taken};
 use super::state::Mailbox;
 use super::waiting::Wait;
 use crate::error::{Error, RetrieveError, UnpackError};
 use crate::incoming::Incoming;
 use crate::memory::{Borrowed, Lease, LoanTicket};
-use crate::message::{Flags, Mark};
+use crate::message::{Flags, Lead, Mark};
 use crate::plain::Plain;
 use crate::rank::ProcessId;
 use crate::wait::{deadline_in, spin};
@@ -34,6 +35,8 @@ pub enum Next {
         /// The buffer, unless its sender wrote nonsense.
         buffer: Result<Lease, UnpackError>,
     },
+    /// One with a lead before it.
+    Led(Lead, Led),
     /// Any other.
     Other(Taken),
 }
@@ -286,6 +289,9 @@ impl Mailbox {
             if let Some(handed) = self.take_handed(slot) {
                 return Ok(handed);
             }
+            if let Some((lead, led)) = self.places.take_hot_led(0) {
+                return Ok(Next::Led(lead, led));
+            }
             taken = self.poll(wait.reach);
             looks = wait.patience.quick_looks();
             if taken.is_none() {
@@ -307,6 +313,12 @@ impl Mailbox {
         self.places.take_hot_short(Flags::SINGLE, slot, looks)
     }
 
+    /// The same for one with a lead before it: the lead, who sent it and what is behind it.
+    #[inline]
+    pub fn take_led_quickly(&self, looks: u32) -> Option<(Lead, Led)> {
+        self.places.take_hot_led(looks)
+    }
+
     /// The next message, if one look at some of the places finds it.
     pub fn try_take(&self, slot: &mut [u8; SHORT_MAX]) -> Option<Result<Next, RetrieveError>> {
         if let Some((len, source)) = self.take_quickly(slot, 0) {
@@ -314,6 +326,9 @@ impl Mailbox {
         }
         if let Some(handed) = self.take_handed(slot) {
             return Some(Ok(handed));
+        }
+        if let Some((lead, led)) = self.places.take_hot_led(0) {
+            return Some(Ok(Next::Led(lead, led)));
         }
         Some(self.poll(Reach::Some)?.map(Next::Other))
     }

@@ -4,9 +4,11 @@
 mod handed;
 mod lent;
 mod share;
+mod spare;
 
 pub use handed::{Buffer, Lease};
 pub(crate) use handed::{HandedTicket, Holding, Made, Tables};
 pub use lent::{Borrowed, Lent, LentBuffer};
 pub(crate) use mizzen_lane::{Ending, Loan, LoanTicket, Place, Purpose, SlabId};
 pub(crate) use share::{Arena, Block, Borrower, Memory, Shared, lender};
+pub(crate) use spare::{SPARE, Spare};

@@ -26,7 +26,7 @@ mod table;
 mod tickets;
 
 pub(crate) use mark::Mark;
-pub(crate) use outgoing::{Encoded, LentPiece, Outgoing, Single};
+pub(crate) use outgoing::{Encoded, LED_MAX, LentPiece, Outgoing, Single};
 pub use outgoing::{Later, Lead, Message};
 pub(crate) use payload::{Offered, Payload, Streaming};
 pub(crate) use pieces::{Entry, Flags, Kind, MAX_PIECES, VARINT_MAX, read_varint};

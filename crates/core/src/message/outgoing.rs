@@ -10,7 +10,7 @@ use super::pieces::{Entry, Flags, Kind};
 use super::table::Table;
 use crate::error::{PostError, Result};
 use crate::few::Few;
-use crate::memory::{Buffer, HandedTicket, Lease, LentBuffer, LoanTicket, Made};
+use crate::memory::{Buffer, HandedTicket, Lease, LentBuffer, LoanTicket, Made, SPARE};
 use crate::plain::{Plain, PlainBytes};
 
 /// A message being packed, piece by piece. `'m` is how long the memory that it refers to must stay unchanged.
@@ -47,6 +47,10 @@ pub struct Message<'m> {
 
 /// A piece that the runtime puts before a program's own.
 pub type Lead = [u8; 16];
+
+/// Bytes of the longest message that goes through a lane with its lead before it, and is copied out before it is unpacked. A longer one
+/// stays in the lane until each piece is copied to its place.
+pub(crate) const LED_MAX: usize = SPARE;
 
 enum Piece<'m> {
     /// Bytes `start..end` of `copied`.
@@ -263,9 +267,10 @@ impl<'m> Message<'m> {
     }
 
     pub(crate) fn has_lent(&self) -> bool {
+        let mut has_lent = false;
         self.pieces
-            .iter()
-            .any(|piece| matches!(piece, Piece::Lent(_)))
+            .each(|piece| has_lent |= matches!(piece, Piece::Lent(_)));
+        has_lent
     }
 
     /// The lent pieces, whether their buffers are still here or not.
@@ -278,17 +283,27 @@ impl<'m> Message<'m> {
 
     /// The message as it travels.
     pub(crate) fn wire(&self) -> WireMessage<'_, 'm> {
+        self.wire_with(self.lead.as_ref(), Flags::default())
+    }
+
+    /// The same in a lane of a sender, where a lead comes before everything else: so it is read without a table.
+    pub(crate) fn wire_in_lane(&self) -> WireMessage<'_, 'm> {
+        let flags = self.lead.map_or(Flags::default(), |_| Flags::LED);
+        self.wire_with(None, flags)
+    }
+
+    /// With this lead as the first of its pieces.
+    fn wire_with(&self, lead: Option<&Lead>, mut flags: Flags) -> WireMessage<'_, 'm> {
         let mut table = Table::new();
-        let mut flags = Flags::default();
         let only = self.pieces.only().map(Piece::kind);
-        let single = only.filter(|kind| self.lead.is_none() && *kind != Kind::Lent);
+        let single = only.filter(|kind| lead.is_none() && *kind != Kind::Lent);
         match single {
-            Some(Kind::Value) => flags = Flags::SINGLE.with(Flags::VALUE),
-            Some(_) => flags = Flags::SINGLE,
-            None => self.begin_table(&mut table),
+            Some(Kind::Value) => flags = flags.with(Flags::SINGLE).with(Flags::VALUE),
+            Some(_) => flags = flags.with(Flags::SINGLE),
+            None => self.begin_table(lead, &mut table),
         }
         let mut len = self.lead_bytes().len();
-        for piece in &self.pieces {
+        self.pieces.each(|piece| {
             let (bytes, kind) = (self.bytes_of(piece).len(), piece.kind());
             len += bytes;
             if kind == Kind::Lent {
@@ -298,7 +313,7 @@ impl<'m> Message<'m> {
                 let len = bytes as u64;
                 table.push_entry(Entry { len, kind });
             }
-        }
+        });
         let len = len + table.bytes().len();
         WireMessage {
             message: self,
@@ -317,7 +332,7 @@ impl<'m> Message<'m> {
         let wire = self.wire();
         let mut pieces = Vec::with_capacity(self.pieces.len());
         let mut table = Table::new();
-        self.begin_table(&mut table);
+        self.begin_table(self.lead.as_ref(), &mut table);
         pieces.extend(self.lead.as_ref().map(|lead| &lead[..]));
         for piece in &self.pieces {
             let bytes = match piece {
@@ -350,10 +365,10 @@ impl<'m> Message<'m> {
     }
 
     /// The number of pieces, and the entry of the one before them.
-    fn begin_table(&self, table: &mut Table) {
-        let before = usize::from(self.lead.is_some());
+    fn begin_table(&self, lead: Option<&Lead>, table: &mut Table) {
+        let before = usize::from(lead.is_some());
         table.push_count(before + self.pieces.len());
-        if let Some(lead) = &self.lead {
+        if let Some(lead) = lead {
             let (len, kind) = (lead.len() as u64, Kind::Plain);
             table.push_entry(Entry { len, kind });
         }
@@ -520,7 +535,7 @@ impl ForeignMessage<'_> {
     }
 }
 
-/// A packed message as it travels: table, then the pieces.
+/// A packed message as it travels: table, then the pieces. A lead is the first of these, or before the table.
 pub(crate) struct WireMessage<'a, 'm> {
     message: &'a Message<'m>,
     table: Table,
@@ -534,16 +549,18 @@ impl Parts for WireMessage<'_, '_> {
     }
 
     fn each(&self, mut take: impl FnMut(&[u8])) {
-        let table = self.table.bytes();
-        if !table.is_empty() {
-            take(table);
-        }
-        if let Some(lead) = &self.message.lead {
-            take(lead);
-        }
-        for piece in &self.message.pieces {
-            take(self.message.bytes_of(piece));
-        }
+        let (table, lead) = (self.table.bytes(), self.message.lead_bytes());
+        let parts = if self.flags.has(Flags::LED) {
+            [lead, table]
+        } else {
+            [table, lead]
+        };
+        parts
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .for_each(&mut take);
+        let pieces = &self.message.pieces;
+        pieces.each(|piece| take(self.message.bytes_of(piece)));
     }
 }
 

@@ -8,7 +8,7 @@ use mizzen_lane::{Eager, Short};
 use mizzen_proto::id::OfferId;
 
 use crate::error::UnpackError;
-use crate::memory::Loan;
+use crate::memory::{Loan, Spare};
 
 /// A long message of which chunks come one after the other.
 pub(crate) trait Streaming: core::fmt::Debug + Send {
@@ -88,13 +88,15 @@ pub(crate) trait Offered: core::fmt::Debug + Send {
 #[derive(Debug)]
 pub(crate) enum Payload {
     /// Copied out of a slot; the bytes from `from` on.
-    Short { short: Short, from: usize },
+    Short { short: Short, from: u8 },
     /// In a lane's byte ring.
     Eager(Eager),
     /// In memory of our own.
     Owned(Vec<u8>),
-    /// In a block of the sender's arena.
-    Block(Loan),
+    /// The same, in memory that is used again.
+    Spare(Spare),
+    /// In a block of the sender's arena: elsewhere, because few messages are, and all would be as large.
+    Block(Box<Loan>),
     /// In chunks of the sender's arena, or from another host, which come one after the other.
     Stream(Box<dyn Streaming>),
     /// The head of a message from another host; the body comes when it is asked for.
@@ -104,9 +106,10 @@ pub(crate) enum Payload {
 impl Payload {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Short { short, from } => short.bytes().len() - from,
+            Self::Short { short, from } => short.bytes().len() - usize::from(*from),
             Self::Eager(eager) => eager.len(),
             Self::Owned(bytes) => bytes.len(),
+            Self::Spare(spare) => spare.bytes().len(),
             Self::Block(block) => block.len(),
             Self::Stream(stream) => stream.len(),
             Self::Offered(offered) => offered.len(),
@@ -128,7 +131,7 @@ impl Payload {
             Self::Eager(eager) => eager.copy_out(at, target),
             Self::Stream(stream) => stream.copy_out(at, target),
             Self::Block(block) => block.copy_out(at, target),
-            Self::Short { .. } | Self::Owned(_) | Self::Offered(_) => {
+            Self::Short { .. } | Self::Owned(_) | Self::Spare(_) | Self::Offered(_) => {
                 target.copy_from_slice(&self.in_place().unwrap_or_default()[at..at + target.len()])
             }
         }
@@ -137,17 +140,18 @@ impl Payload {
     /// The bytes that are here, if they are in memory that nobody else writes.
     pub(crate) fn in_place(&self) -> Option<&[u8]> {
         match self {
-            Self::Short { short, from } => Some(&short.bytes()[*from..]),
+            Self::Short { short, from } => Some(&short.bytes()[usize::from(*from)..]),
             Self::Eager(_) | Self::Stream(_) | Self::Block(_) => None,
             Self::Owned(bytes) => Some(bytes),
+            Self::Spare(spare) => Some(spare.bytes()),
             Self::Offered(offered) => Some(offered.head()),
         }
     }
 
-    /// The same bytes in memory of our own, if they hold memory that others wait for.
+    /// The same bytes in memory of our own, no more than they need, if they hold memory that others wait for.
     pub(crate) fn detach(self) -> Self {
         match self {
-            Self::Eager(_) | Self::Stream(_) | Self::Block(_) => {
+            Self::Eager(_) | Self::Stream(_) | Self::Block(_) | Self::Spare(_) => {
                 let mut bytes = vec![0; self.len()];
                 self.copy_out(0, &mut bytes);
                 Self::Owned(bytes)

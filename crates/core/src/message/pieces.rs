@@ -33,12 +33,20 @@ impl Flags {
     pub(crate) const SWAPPED: Self = Self(0x2000);
     /// A `usize` in it has another length than ours. Neither in lanes nor on the wire.
     pub(crate) const OTHER_WORD: Self = Self(0x4000);
+    /// A lead, and behind it the message as it would be without: in lanes of senders only.
+    pub(crate) const LED: Self = Self(0x8000);
     /// What may be said on the wire.
     pub(crate) const ON_WIRE: Self =
         Self(Self::SINGLE.0 | Self::LENT.0 | Self::VALUE.0 | Self::MARK.0);
 
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Whether it is a message behind its lead, and nothing of it is elsewhere.
+    #[inline]
+    pub(crate) const fn is_led(self) -> bool {
+        self.0 & !(Self::SINGLE.0 | Self::VALUE.0) == Self::LED.0
     }
 
     /// Whether its plain data is not as it would lie in our memory.

@@ -129,6 +129,47 @@ fn every_length_beyond_a_slot_is_taken_exactly_and_is_gone() {
     assert_eq!(consumer.peek().taken(), count);
 }
 
+#[test]
+fn every_length_is_taken_with_its_first_bytes_apart_or_stays() {
+    const FIRST: usize = 16;
+    let (mut producer, mut consumer) = open();
+    for len in 0..=SHAPE.eager_max() {
+        let message = pattern(len as u64, len);
+        match len {
+            ..=SHORT_MAX => producer.try_short(5, &message).unwrap(),
+            _ => producer.try_eager(5, 0, [&message]).unwrap(),
+        }
+        let room = || vec![0; SHAPE.eager_max()];
+        let other = consumer.poll_split::<FIRST, _>(|tag| tag == 4, room);
+        assert!(other.is_none(), "{len} bytes of another tag");
+        let taken = consumer.poll_split::<FIRST, _>(|tag| tag == 5, room);
+        if len < FIRST {
+            assert!(taken.is_none(), "{len} bytes are too few");
+            assert_eq!(next(&mut consumer), message);
+            continue;
+        }
+        let (tag, first, rest, behind) = taken.unwrap();
+        assert_eq!((tag, behind), (5, len - FIRST));
+        assert_eq!(first, message[..FIRST]);
+        assert_eq!(rest[..behind], message[FIRST..]);
+        assert!(!consumer.is_ready(), "it is taken once");
+    }
+    let count = SHAPE.eager_max() as u64 + 1;
+    assert_eq!(consumer.peek().taken(), count);
+}
+
+#[test]
+fn a_message_that_is_longer_than_the_room_for_it_stays() {
+    let (mut producer, mut consumer) = open();
+    for len in [100, 500] {
+        let message = pattern(len as u64, len);
+        producer.try_eager(5, 0, [&message]).unwrap();
+        let small = consumer.poll_split::<16, _>(|_| true, || vec![0; len - 17]);
+        assert!(small.is_none());
+        assert_eq!(next(&mut consumer), message);
+    }
+}
+
 /// A lane as large as those of programs, where messages are announced before they are written to their end.
 const LARGE: Shape = Shape::new(64, 128 << 10);
 
@@ -551,6 +592,11 @@ fn a_sender_that_writes_nonsense_costs_it_the_lane_and_nothing_else() {
         let mut consumer = receiver.consumer();
         memory.word(17).store(extent, Release);
         memory.word(23).store(1 | kind << 32 | len << 40, Release);
+        let split = consumer.poll_split::<16, _>(|_| true, || vec![0; 4096]);
+        assert!(
+            split.is_none(),
+            "kind {kind}, length {len}, extent {extent}"
+        );
         assert!(
             matches!(consumer.poll(), Err(LaneError::Corrupt)),
             "kind {kind}, length {len}, extent {extent}"

@@ -24,7 +24,7 @@ use mizzen_core::Mailbox;
 use mizzen_core::MailboxRef;
 use mizzen_core::Message;
 use mizzen_core::Sender;
-use mizzen_core::service::Next;
+use mizzen_core::service::{Led, Next};
 use mizzen_core::{Borrowed, Error, FetchError, Plain, PostError, RetrieveError};
 use mizzen_core::{ProcessId, Rank};
 
@@ -146,6 +146,11 @@ impl Connection {
     /// Which life of which process is called, once the service was found.
     pub(super) fn server(&self) -> Option<ProcessId> {
         self.path.as_ref().map(|path| path.server)
+    }
+
+    /// The process that calls.
+    pub(super) fn process(&self) -> &Endpoint {
+        self.inbox.process()
     }
 
     /// How long to wait for somebody to serve the name.
@@ -387,18 +392,38 @@ impl Connection {
         }
         let (len, source) = self.inbox.take_quickly(slot, quick_looks())?;
         let header = Header::decode(&slot[..len]);
-        let is_it = |header: &Header| {
-            header.call == call
-                && header.session == self.session
-                && header.kind != Kind::Stopped
-                && self.is_server(source)
-        };
-        let Some(header) = header.filter(is_it) else {
+        let Some(header) = header.filter(|header| self.is_answer(header, call, source)) else {
             self.file_other(len, source, slot);
             return None;
         };
         self.calls.end(call);
         Some((header.kind, len))
+    }
+
+    /// The same for an answer of any pieces.
+    #[inline]
+    pub(super) fn settle_pieces_quickly(&mut self, call: u64) -> Option<(Kind, Led)> {
+        if !self.calls.is_alone(call) {
+            return None;
+        }
+        let (lead, led) = self.inbox.take_led_quickly(quick_looks())?;
+        let header =
+            Header::decode(&lead).filter(|header| self.is_answer(header, call, led.source()));
+        let Some(header) = header else {
+            self.file(None, Ok(Next::Led(lead, led)), &[]);
+            return None;
+        };
+        self.calls.end(call);
+        Some((header.kind, led))
+    }
+
+    /// Whether this is the answer to a call, and no other news of the service.
+    #[inline]
+    fn is_answer(&self, header: &Header, call: u64, source: ProcessId) -> bool {
+        header.call == call
+            && header.session == self.session
+            && header.kind != Kind::Stopped
+            && self.is_server(source)
     }
 
     /// Something else was taken.

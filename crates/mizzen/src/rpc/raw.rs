@@ -8,7 +8,7 @@ use mizzen_core::service::SHORT_MAX;
 use mizzen_core::{Endpoint, Error, Incoming, Message, Rank};
 
 use super::connection::{Call, Connection, Target};
-use super::request::Body;
+use super::request::{Body, Pieces};
 use super::wire::Kind;
 
 /// The calling side of a [raw service](crate::Deck::serve_raw), made by [`Deck::raw_client`](crate::Deck::raw_client): messages
@@ -53,8 +53,8 @@ impl RawClient {
     #[track_caller]
     pub fn call<'m>(&mut self, message: &mut Message<'_>) -> Result<Incoming<'m>, Error> {
         let _call = Caller::enter();
-        let call = self.start(message)?;
-        self.wait(call)
+        let number = self.begin(message)?;
+        self.settle(number)
     }
 
     /// Begins a call. Up to 256 may be under way at once; the next one waits until one of them has been answered.
@@ -65,11 +65,7 @@ impl RawClient {
     #[track_caller]
     pub fn start(&mut self, message: &mut Message<'_>) -> Result<Call<Incoming<'static>>, Error> {
         let _call = Caller::enter();
-        let number = self.0.reserve()?;
-        if let Err(error) = self.post(number, Kind::Call, message) {
-            self.0.forget(number);
-            return Err(error);
-        }
+        let number = self.begin(message)?;
         Ok(self.0.call_of(number))
     }
 
@@ -82,11 +78,7 @@ impl RawClient {
     pub fn wait<'m>(&mut self, call: Call<Incoming<'static>>) -> Result<Incoming<'m>, Error> {
         let _call = Caller::enter();
         let number = self.0.number_of(call)?;
-        let mut slot = [0; SHORT_MAX];
-        match self.0.settle(number, None, &mut slot)? {
-            (Kind::Done, Body::Pieces(incoming)) => Ok(*incoming),
-            (kind, body) => Err(self.0.failure(kind, body).into()),
-        }
+        self.settle(number)
     }
 
     /// Gives up a call: its answer is not wanted, and the service is told so. A call that another client began is only
@@ -119,6 +111,30 @@ impl RawClient {
     #[must_use]
     pub fn rank(&self) -> Option<Rank> {
         self.0.rank()
+    }
+
+    fn begin(&mut self, message: &mut Message<'_>) -> Result<u64, Error> {
+        let number = self.0.reserve()?;
+        if let Err(error) = self.post(number, Kind::Call, message) {
+            self.0.forget(number);
+            return Err(error);
+        }
+        Ok(number)
+    }
+
+    fn settle<'m>(&mut self, number: u64) -> Result<Incoming<'m>, Error> {
+        match self.0.settle_pieces_quickly(number) {
+            Some((Kind::Done, led)) => return Ok(led.open(self.0.process())),
+            Some((kind, led)) => return Err(self.0.failure(kind, Body::Led(led)).into()),
+            None => (),
+        }
+        let mut slot = [0; SHORT_MAX];
+        let (kind, body) = self.0.settle(number, None, &mut slot)?;
+        match Pieces::of(body) {
+            Ok(pieces) if kind == Kind::Done => Ok(pieces.open(self.0.process())),
+            Ok(pieces) => Err(self.0.failure(kind, pieces.into()).into()),
+            Err(body) => Err(self.0.failure(kind, body).into()),
+        }
     }
 
     fn post(&mut self, call: u64, kind: Kind, message: &mut Message<'_>) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::session::Session;
 use super::wire::{HEADER, Header, Kind};
 use mizzen_core::Mailbox;
-use mizzen_core::service::{Lease, Next, Taken, decode};
+use mizzen_core::service::{Lead, Lease, Led, Next, Taken, decode};
 use mizzen_core::{Borrowed, Endpoint, Error, Plain, UnpackError};
 use mizzen_core::{Incoming, Message};
 use mizzen_core::{ProcessId, Rank};
@@ -58,6 +58,8 @@ pub(super) enum Body<'a> {
     Value(&'a [u8]),
     /// The same in memory of its own.
     Owned(Vec<u8>),
+    /// What follows the header, in memory of its own, not opened yet.
+    Led(Led),
     /// What follows the header piece.
     Pieces(Box<Incoming<'static>>),
     /// The value, and the buffer that was handed over with it.
@@ -98,14 +100,11 @@ impl Body<'_> {
         match self {
             Self::Value(bytes) => Ok(decode(process, bytes)?),
             Self::Owned(bytes) => Ok(decode(process, &bytes)?),
-            Self::Pieces(mut incoming) => {
-                let value = incoming.unpack_encoded()?;
-                // A buffer that nobody expects is not dropped as if it had been read.
-                match incoming.pieces_left() {
-                    0 => Ok(value),
-                    _ => Err(UnpackError::Lent.into()),
-                }
-            }
+            Self::Led(led) => match led.single() {
+                Some(bytes) => Ok(decode(process, bytes)?),
+                None => decode_only(led.open(process)),
+            },
+            Self::Pieces(incoming) => decode_only(*incoming),
             Self::Lent(..) => Err(UnpackError::Lent.into()),
         }
     }
@@ -120,6 +119,7 @@ impl Body<'_> {
                 return Ok((decode(process, &value)?, Some(buffer.read()?)));
             }
             Self::Pieces(incoming) => incoming,
+            Self::Led(led) if led.single().is_none() => Box::new(led.open(process)),
             other => return Ok((other.decode(process)?, None)),
         };
         let value = incoming.unpack_encoded()?;
@@ -135,6 +135,7 @@ impl Body<'_> {
         match self {
             Self::Value(bytes) => Body::Owned(bytes.to_vec()),
             Self::Owned(bytes) => Body::Owned(bytes),
+            Self::Led(led) => Body::Led(led),
             Self::Pieces(incoming) => Body::Pieces(incoming),
             Self::Lent(value, buffer) => Body::Lent(Cow::Owned(value.into_owned()), buffer),
         }
@@ -144,9 +145,20 @@ impl Body<'_> {
     /// whose turn it is would find no room.
     pub(super) fn set_aside(self) -> Result<Body<'static>, Error> {
         match self {
+            Self::Led(led) => Ok(Body::Led(led.tightened())),
             Self::Pieces(incoming) => Ok(Body::Pieces(Box::new(incoming.detach()?))),
             other => Ok(other.keep()),
         }
+    }
+}
+
+/// The only piece of a message.
+fn decode_only<T: serde::de::DeserializeOwned>(mut incoming: Incoming<'_>) -> Result<T, Error> {
+    let value = incoming.unpack_encoded()?;
+    // A buffer that nobody expects is not dropped as if it had been read.
+    match incoming.pieces_left() {
+        0 => Ok(value),
+        _ => Err(UnpackError::Lent.into()),
     }
 }
 
@@ -173,12 +185,21 @@ pub(super) fn open<'a>(
             let body = Body::Lent(value, LentBody::Held(Box::new(buffer.ok()?)));
             Some((source, Header::decode(bytes)?, body))
         }
+        Next::Led(lead, led) => open_led(&lead, led),
         Next::Other(taken) => open_other(mailbox, taken),
     }
 }
 
+fn open_led<'a>(lead: &Lead, led: Led) -> Option<(ProcessId, Header, Body<'a>)> {
+    Some((led.source(), Header::decode(lead)?, Body::Led(led)))
+}
+
 fn open_other<'a>(mailbox: &Mailbox, taken: Taken) -> Option<(ProcessId, Header, Body<'a>)> {
     let source = taken.source;
+    if taken.is_led() {
+        let (lead, led) = taken.split_lead()?;
+        return open_led(&lead, led);
+    }
     if taken.is_single() {
         let (header, value) = taken.split_single::<HEADER>()?;
         return Some((source, Header::decode(&header)?, Body::Owned(value)));
@@ -197,9 +218,50 @@ fn open_other<'a>(mailbox: &Mailbox, taken: Taken) -> Option<(ProcessId, Header,
     Some((source, header, Body::Pieces(Box::new(incoming))))
 }
 
+/// A message of any pieces, not moved until it is opened: an open one is long.
+pub(super) enum Pieces {
+    Led(Led),
+    Opened(Box<Incoming<'static>>),
+}
+
+impl Pieces {
+    /// What a message has besides a header, if that is not only a value behind a header of a client that is not raw.
+    pub(super) fn of(body: Body<'_>) -> Result<Self, Body<'_>> {
+        match body {
+            Body::Led(led) => Ok(Self::Led(led)),
+            Body::Pieces(incoming) => Ok(Self::Opened(incoming)),
+            other => Err(other),
+        }
+    }
+
+    fn source(&self) -> Rank {
+        match self {
+            Self::Led(led) => led.source().rank,
+            Self::Opened(incoming) => incoming.source(),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn open<'m>(self, process: &Endpoint) -> Incoming<'m> {
+        match self {
+            Self::Led(led) => led.open(process),
+            Self::Opened(incoming) => *incoming,
+        }
+    }
+}
+
+impl From<Pieces> for Body<'_> {
+    fn from(pieces: Pieces) -> Self {
+        match pieces {
+            Pieces::Led(led) => Self::Led(led),
+            Pieces::Opened(incoming) => Self::Pieces(incoming),
+        }
+    }
+}
+
 /// A call to a [raw service](crate::Deck::serve_raw), not opened yet. [`open`](Self::open) it where you have the memory for it.
 pub struct Request {
-    incoming: Box<Incoming<'static>>,
+    pieces: Pieces,
     reply: Reply,
 }
 
@@ -211,7 +273,7 @@ impl Request {
             header,
             body,
         } = asked;
-        let Body::Pieces(incoming) = body else {
+        let Ok(pieces) = Pieces::of(body) else {
             if header.kind == Kind::Call {
                 let cause = "it is a raw service; call it with a `raw_client`";
                 session.answer(header.call, Kind::Refused, &cause);
@@ -221,15 +283,16 @@ impl Request {
         let reply = Reply {
             session,
             header,
-            source: incoming.source(),
+            source: pieces.source(),
             wanted: header.kind == Kind::Call,
         };
-        Some(Self { incoming, reply })
+        Some(Self { pieces, reply })
     }
 
     /// The arguments, to be unpacked piece by piece, and the reply, to be sent afterwards.
+    #[inline]
     pub fn open<'m>(self) -> (Incoming<'m>, Reply) {
-        (*self.incoming, self.reply)
+        (self.pieces.open(self.reply.session.process()), self.reply)
     }
 
     /// The process that called.

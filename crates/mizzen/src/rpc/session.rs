@@ -142,7 +142,7 @@ impl Session {
             Ok(bytes) => {
                 let mut message = Message::new();
                 message.pack_cheaper(&bytes[HEADER..]);
-                self.answer_message(call, &mut message);
+                self.answer_pieces(call, kind, &mut message);
             }
             Err(error) => self.answer(call, Kind::Panicked, &error.to_string()),
         }
@@ -178,7 +178,11 @@ impl Session {
 
     /// Answers with a message.
     pub(super) fn answer_message(&self, call: u64, message: &mut Message<'_>) {
-        message.set_lead(Some(self.header(call, Kind::Done).encode()));
+        self.answer_pieces(call, Kind::Done, message);
+    }
+
+    fn answer_pieces(&self, call: u64, kind: Kind, message: &mut Message<'_>) {
+        message.set_lead(Some(self.header(call, kind).encode()));
         let posted = self.reply().post(message);
         message.set_lead(None);
         self.check(call, posted);

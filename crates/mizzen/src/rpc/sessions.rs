@@ -109,7 +109,7 @@ impl Sessions {
         let address = match body {
             Body::Value(address) => address,
             Body::Owned(address) => &address[..],
-            Body::Pieces(_) | Body::Lent(..) => return,
+            Body::Led(_) | Body::Pieces(_) | Body::Lent(..) => return,
         };
         // A client that names nonsense is not served.
         let process = self.mailbox.as_ref().map(Mailbox::process);

@@ -107,6 +107,28 @@ pub(crate) fn a_panic_costs_one_call_and_not_the_service(job: &Job<'_>) {
     );
 }
 
+pub(crate) fn a_long_word_of_a_panic_is_no_answer(job: &Job<'_>) {
+    serve_and_call(
+        job,
+        |deck| {
+            deck.serve("wordy", |long: u32| -> String {
+                panic!("{}", "w".repeat(long as usize))
+            })
+        },
+        |deck| {
+            let mut wordy = deck.client::<u32, String>("wordy")?;
+            for long in [10, 2000, 5000, 100_000] {
+                let error = wordy.call(&long).unwrap_err();
+                assert!(
+                    matches!(error.service(), Some(CallError::Panicked { message, .. }) if message.len() == long as usize),
+                    "{error}"
+                );
+            }
+            Ok(())
+        },
+    );
+}
+
 pub(crate) fn wrong_types_are_refused_with_a_sentence(job: &Job<'_>) {
     serve_and_call(
         job,
@@ -284,6 +306,76 @@ pub(crate) fn a_body_of_unknown_size_goes_into_memory_that_the_function_makes(jo
                 answer.unpack_cheaper(&mut back[..])?;
                 answer.finish()?;
                 assert!(back.iter().rev().eq(values.iter()));
+            }
+            Ok(())
+        },
+    );
+}
+
+/// Around each limit of how a message goes: in a slot, in two, through the lane with the header before it, and otherwise.
+pub(crate) fn raw_messages_of_any_length_and_number_of_pieces_come_back(job: &Job<'_>) {
+    serve_and_call(
+        job,
+        |deck| {
+            deck.serve_raw("echo", |request| {
+                let (mut incoming, reply) = request.open();
+                let mut pieces = Vec::new();
+                while incoming.pieces_left() > 0 {
+                    pieces.push(incoming.unpack_vec::<u8>().unwrap());
+                }
+                let mut answer = Message::new();
+                pieces.iter().for_each(|piece| {
+                    answer.pack_cheaper(&piece[..]);
+                });
+                reply.send(&mut answer);
+            })
+        },
+        |deck| {
+            let mut echo = deck.raw_client("echo")?;
+            let lengths = (0..=120).chain(1000..1030).chain((5040..=5130).step_by(3));
+            for len in lengths.chain([20_000, 100_000]) {
+                let bytes: Vec<u8> = (0..len).map(|at| (at * 7 + len) as u8).collect();
+                for pieces in [0, 1, 2, 5] {
+                    let mut message = Message::new();
+                    let (first, rest) = bytes.split_at(len / 3);
+                    (0..pieces).for_each(|piece| {
+                        message.pack_cheaper(if piece % 2 == 0 { first } else { rest });
+                    });
+                    let mut answer = echo.call(&mut message)?;
+                    assert_eq!(answer.pieces_left(), pieces, "{len} bytes");
+                    for piece in 0..pieces {
+                        let sent = if piece % 2 == 0 { first } else { rest };
+                        assert_eq!(answer.unpack_vec::<u8>()?, sent, "{len} bytes");
+                    }
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
+pub(crate) fn short_answers_that_wait_for_their_turn_are_what_was_sent(job: &Job<'_>) {
+    serve_and_call(
+        job,
+        |deck| {
+            deck.serve_raw("fill", |request| {
+                let (mut incoming, reply) = request.open();
+                let (value, len): (u64, u64) = (
+                    incoming.unpack_express().unwrap(),
+                    incoming.unpack_express().unwrap(),
+                );
+                reply.send(Message::new().pack_cheaper(&vec![value as u8; len as usize][..]));
+            })
+        },
+        |deck| {
+            let mut fill = deck.raw_client("fill")?;
+            let len = |value: u64| value * 31 % 5_500;
+            let calls: Vec<_> = (0..200u64)
+                .map(|value| fill.start(Message::new().pack_safer(&value).pack_safer(&len(value))))
+                .collect::<Result<_, _>>()?;
+            for (value, call) in calls.into_iter().enumerate().rev() {
+                let filled: Vec<u8> = fill.wait(call)?.unpack_vec()?;
+                assert_eq!(filled, vec![value as u8; len(value as u64) as usize]);
             }
             Ok(())
         },

@@ -319,7 +319,7 @@ fn len(taken: &Taken) -> usize {
 fn is_here(taken: &Taken) -> bool {
     let is_short = matches!(
         taken.payload,
-        Payload::Short { .. } | Payload::Eager(_) | Payload::Owned(_)
+        Payload::Short { .. } | Payload::Eager(_) | Payload::Owned(_) | Payload::Spare(_)
     );
     is_short && taken.lender.is_none()
 }
