@@ -16,7 +16,7 @@
 //! | `link` | one peer: its protocol, its frames that wait, who waits for it |
 //! | `condition` | what threads sleep for, told without a system call if none does |
 //! | `session` | what is kept for a peer until it has it, and the connection at present |
-//! | `spares` | memory of long frames, for the next |
+//! | `spares` | memory of frames, for the next |
 //! | `carrying` | giving the driver what link and session have for it |
 //! | `flushing` | how far a peer is with what was sent to it, and what it never took |
 //! | `timers` | when a session is looked at although nothing comes |

@@ -38,9 +38,7 @@ pub(super) struct NetSession {
     kept: VecDeque<Vec<u8>>,
     /// The number of the first of them.
     first: u64,
-    /// The memory of the last short one that was freed, for the next.
-    spare: Vec<u8>,
-    /// That of long ones, lent by the engine while somebody posts.
+    /// Memory for the next, lent by the engine while somebody posts.
     pub(super) spares: Spares,
     /// Bodies that the peer has not taken.
     sending: BTreeMap<BodyId, Sending>,
@@ -105,8 +103,6 @@ const ASK_LAST: Duration = Duration::from_secs(4);
 const SILENT: Duration = Duration::from_secs(1);
 /// How many kept frames there may be room for while there is none.
 const FEW: usize = 16;
-/// How many bytes of memory for the next frame there may be for each link.
-const SPARE_MAX: usize = 256;
 
 impl NetSession {
     pub(super) fn new(meeting: Meeting) -> Self {
@@ -129,7 +125,6 @@ impl NetSession {
             session: Session::new(options),
             kept: VecDeque::new(),
             first: 1,
-            spare: Vec::new(),
             spares: Spares::default(),
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
@@ -284,11 +279,7 @@ impl NetSession {
 
     /// Memory for a frame of so many bytes.
     pub(super) fn spare(&mut self, len: usize) -> Vec<u8> {
-        if len <= SPARE_MAX {
-            core::mem::take(&mut self.spare)
-        } else {
-            self.spares.take()
-        }
+        self.spares.take(len)
     }
 
     /// Whether a frame would go at once.
@@ -302,14 +293,10 @@ impl NetSession {
         self.kept.get(place as usize).map(|frame| &frame[..])
     }
 
-    /// Frames up to `through` need not be kept: calls `put_aside` with the long ones. Whether others wait for the room.
+    /// Frames up to `through` need not be kept: calls `put_aside` with each. Whether others wait for the room.
     pub(super) fn free(&mut self, through: u64, mut put_aside: impl FnMut(Vec<u8>)) -> bool {
         while self.first <= through {
-            match self.kept.pop_front() {
-                Some(frame) if frame.capacity() <= SPARE_MAX => self.spare = frame,
-                Some(frame) => put_aside(frame),
-                None => (),
-            }
+            self.kept.pop_front().into_iter().for_each(&mut put_aside);
             self.first += 1;
         }
         if self.kept.is_empty() && self.kept.capacity() > FEW {

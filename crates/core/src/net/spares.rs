@@ -1,28 +1,44 @@
-//! Memory of long frames that were acknowledged, for those that are kept next. Fresh memory costs more than what is copied into it: the
-//! system clears each page first.
+//! Memory of frames that were acknowledged, for those that are kept next. Fresh memory of a long frame costs more than what is copied into
+//! it: the system clears each page first. That of a short one costs a tenth of its way through the library, as acknowledgements come for
+//! many at once.
 
 /// Frames without contents, of all links of an engine.
 #[derive(Debug, Default)]
 pub(super) struct Spares {
-    frames: Vec<Vec<u8>>,
+    short: Vec<Vec<u8>>,
+    long: Vec<Vec<u8>>,
+    /// What the long ones are together.
     bytes: usize,
 }
 
-/// What they may be together: as much as one link keeps, so that a stream finds its own again.
+/// The longest of the short ones.
+const SHORT: usize = 256;
+/// How many short ones there may be: those of a peer that acknowledges late.
+const MOST_SHORT: usize = 512;
+/// What the long ones may be together: as much as one link keeps, so that a stream finds its own again.
 const MOST: usize = 1 << 20;
 
 impl Spares {
     /// Takes in a frame that nobody needs any more.
+    #[inline]
     pub(super) fn put(&mut self, frame: Vec<u8>) {
-        if self.bytes + frame.capacity() <= MOST {
+        if frame.capacity() <= SHORT {
+            if self.short.len() < MOST_SHORT {
+                self.short.push(frame);
+            }
+        } else if self.bytes + frame.capacity() <= MOST {
             self.bytes += frame.capacity();
-            self.frames.push(frame);
+            self.long.push(frame);
         }
     }
 
-    /// The last that was put in, or an empty one. It may be too short.
-    pub(super) fn take(&mut self) -> Vec<u8> {
-        let frame = self.frames.pop().unwrap_or_default();
+    /// The last that was put in of about this length, or an empty one. It may be too short.
+    #[inline]
+    pub(super) fn take(&mut self, len: usize) -> Vec<u8> {
+        if len <= SHORT {
+            return self.short.pop().unwrap_or_default();
+        }
+        let frame = self.long.pop().unwrap_or_default();
         self.bytes -= frame.capacity();
         frame
     }
@@ -35,14 +51,15 @@ mod tests {
     #[test]
     fn what_was_put_in_comes_out_and_there_is_a_bound() {
         let mut spares = Spares::default();
-        assert_eq!(spares.take().capacity(), 0);
-        for _ in 0..100 {
-            spares.put(Vec::with_capacity(64 << 10));
+        for (len, most) in [(64 << 10, MOST / (64 << 10)), (SHORT, MOST_SHORT)] {
+            assert_eq!(spares.take(len).capacity(), 0);
+            for _ in 0..MOST_SHORT + 1 {
+                spares.put(Vec::with_capacity(len));
+            }
+            let taken = std::iter::repeat_with(|| spares.take(len));
+            let taken = taken.take_while(|frame| frame.capacity() == len);
+            assert_eq!(taken.count(), most);
         }
-        let taken: Vec<_> = std::iter::repeat_with(|| spares.take())
-            .take_while(|frame| frame.capacity() > 0)
-            .collect();
-        assert_eq!(taken.len(), MOST / (64 << 10));
         assert_eq!(spares.bytes, 0);
     }
 }
