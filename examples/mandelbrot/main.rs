@@ -7,7 +7,6 @@
 mod fractal;
 mod options;
 mod palette;
-mod report;
 mod slices;
 #[cfg(test)]
 mod tests;
@@ -19,6 +18,7 @@ use mizzen::{Deck, Outcome};
 use mizzen_examples::Result;
 use mizzen_examples::options::accept;
 use mizzen_examples::picture::write_png;
+use mizzen_examples::report;
 use options::Options;
 use serde_bytes::ByteBuf;
 
@@ -47,8 +47,8 @@ fn run() -> Result<()> {
         write_png(file, options.width, options.height, &pixels)?;
     }
     let line = match options.json {
-        true => report::for_programs(&deck, &options, seconds, &pixels),
-        false => report::for_people(&options, &outcome.report),
+        true => report::for_programs(&deck, &options.numbers(), seconds, &pixels),
+        false => report::for_people(options.output(), &outcome.report),
     };
     println!("{line}");
     Ok(())

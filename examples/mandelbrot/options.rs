@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use mizzen_examples::options::number;
+use mizzen_examples::report;
 
 /// The picture is kept in memory as a whole: 3 bytes a pixel.
 const MAX_SIDE: u32 = 32_768;
@@ -33,12 +34,18 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Where the picture goes, if anywhere: programs want figures, unless they name a file.
+    /// Where the picture goes, if anywhere.
     pub(crate) fn output(&self) -> Option<&Path> {
-        match &self.output {
-            Some(file) => Some(file),
-            None if self.json => None,
-            None => Some(Path::new("mandelbrot.png")),
-        }
+        report::file(self.output.as_deref(), self.json, "mandelbrot.png")
+    }
+
+    /// What was asked for.
+    pub(crate) fn numbers(&self) -> [(&'static str, usize); 4] {
+        [
+            ("width", self.width as usize),
+            ("height", self.height as usize),
+            ("iterations", self.iterations as usize),
+            ("threads", self.threads),
+        ]
     }
 }

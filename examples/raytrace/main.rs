@@ -9,7 +9,6 @@ mod hit;
 mod light;
 mod options;
 mod random;
-mod report;
 mod scene;
 #[cfg(test)]
 mod tests;
@@ -24,6 +23,7 @@ use mizzen::{Deck, Outcome};
 use mizzen_examples::Result;
 use mizzen_examples::options::accept;
 use mizzen_examples::picture::write_png;
+use mizzen_examples::report;
 use options::Options;
 use scene::Scene;
 use serde_bytes::ByteBuf;
@@ -54,8 +54,8 @@ fn run() -> Result<()> {
         write_png(file, options.width, options.height, &pixels)?;
     }
     let line = match options.json {
-        true => report::for_programs(&deck, &options, seconds, &pixels),
-        false => report::for_people(&options, &outcome.report),
+        true => report::for_programs(&deck, &options.numbers(), seconds, &pixels),
+        false => report::for_people(options.output(), &outcome.report),
     };
     println!("{line}");
     Ok(())

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use mizzen_examples::options::number;
+use mizzen_examples::report;
 
 /// The picture is kept in memory as a whole: 3 bytes a pixel.
 const MAX_SIDE: u32 = 16_384;
@@ -34,12 +35,18 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Where the picture goes, if anywhere: programs want figures, unless they name a file.
+    /// Where the picture goes, if anywhere.
     pub(crate) fn output(&self) -> Option<&Path> {
-        match &self.output {
-            Some(file) => Some(file),
-            None if self.json => None,
-            None => Some(Path::new("scene.png")),
-        }
+        report::file(self.output.as_deref(), self.json, "scene.png")
+    }
+
+    /// What was asked for.
+    pub(crate) fn numbers(&self) -> [(&'static str, usize); 4] {
+        [
+            ("width", self.width as usize),
+            ("height", self.height as usize),
+            ("samples", self.samples as usize),
+            ("threads", self.threads),
+        ]
     }
 }
