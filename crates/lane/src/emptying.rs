@@ -13,6 +13,9 @@ use crate::manifest::{CHUNK, Manifest, Offer};
 use crate::region::Region;
 use crate::returns::Returns;
 
+/// From how many bytes on a message goes to memory that no cache has: what was written of it last time is gone from there.
+const COLD: usize = 8 << 20;
+
 /// A message whose bytes may not all be there yet. Dropping it gives back its chunks, read or not.
 #[derive(Debug)]
 pub struct StreamIn {
@@ -187,6 +190,7 @@ impl StreamIn {
 
     /// Copies bytes that are here, and were not released.
     pub fn copy_out(&self, mut at: usize, mut target: &mut [u8]) {
+        let is_cold = self.len() >= COLD;
         while !target.is_empty() {
             let within = at % CHUNK;
             let (now, later) = target.split_at_mut(target.len().min(CHUNK - within));
@@ -196,7 +200,13 @@ impl StreamIn {
             if let Some(chunk) = chunk.filter(|_| is_here) {
                 // SAFETY: `look` checked that the chunk lies inside its slab. As was promised to `open`, the sender wrote these
                 // bytes before it told of them, which are here, and does not write them again before we give them back.
-                unsafe { chunk.region.copy_out(chunk.offset + within, now) };
+                unsafe {
+                    let offset = chunk.offset + within;
+                    match is_cold {
+                        false => chunk.region.copy_out(offset, now),
+                        true => chunk.region.copy_out_cold(offset, now),
+                    }
+                }
             }
             at += now.len();
             target = later;

@@ -319,6 +319,28 @@ mod memory {
             // SAFETY: as in `copy_in`.
             unsafe { copy_from_another_core(self.base.add(offset), target) }
         }
+
+        /// The same to memory that is in no cache: it is written by instructions that need not read it before.
+        ///
+        /// # Safety
+        ///
+        /// As for [`copy_out`](Self::copy_out).
+        ///
+        /// # Panics
+        ///
+        /// If it reaches beyond the region.
+        #[inline]
+        pub unsafe fn copy_out_cold(&self, offset: usize, target: &mut [u8]) {
+            assert!(
+                offset <= self.len && target.len() <= self.len - offset,
+                "copy lies inside"
+            );
+            // SAFETY: as in `copy_in`.
+            unsafe {
+                let source = self.base.add(offset);
+                source.copy_to_nonoverlapping(NonNull::from(&mut *target).cast(), target.len());
+            }
+        }
     }
 
     /// Heap memory owned as a pointer: a `Box` would claim that nobody else writes to it.
@@ -435,6 +457,11 @@ mod model {
 
         pub(crate) fn address(&self, _: usize) -> *const u8 {
             core::ptr::null()
+        }
+
+        pub unsafe fn copy_out_cold(&self, offset: usize, target: &mut [u8]) {
+            // SAFETY: as the caller promised.
+            unsafe { self.copy_out(offset, target) }
         }
 
         pub unsafe fn copy_out(&self, offset: usize, target: &mut [u8]) {
