@@ -46,15 +46,20 @@ impl MemoryLink {
         // Who reads the caller's memory is waited for, however long it takes.
         let may_offer = self.pulling.may_offer() && matches!(until, Until::Forever);
         let sole = message.sole().filter(|_| may_offer);
-        if let Some((sole, (proof_at, proof))) = sole.and_then(|sole| Some((sole, proof()?))) {
+        let offered = sole.and_then(|sole| Some((sole, proof()?)));
+        if let Some((sole, (proof_at, proof))) = offered {
             let at = sole.as_ptr().expose_provenance() as u64;
-            filling.offer(Offer {
+            let offer = Offer {
                 at,
                 proof_at,
                 proof,
-            });
+            };
+            filling.offer(offer, self.pausing.looks(len));
         }
         let (stream, outcome) = self.fill(&peer, filling, message, announce);
+        if offered.is_some() {
+            self.pausing.note(len, stream.was_pulled());
+        }
         self.borrower.keep(&links.arena, stream);
         self.take_back_unheard(&links.arena);
         links.tidy();

@@ -71,6 +71,8 @@ impl StreamIn {
             len: Manifest::bytes(manifest.entries()) as u64,
             ..ticket
         };
+        // The next that is said of it, mostly by who reads it where it lies, or to its end.
+        returns.claim(ticket.number);
         let slab = (ticket.slab, region.clone());
         // SAFETY: as the caller promised.
         let given_back_last = unsafe { Loan::new(region, block, returns.clone()) }?;

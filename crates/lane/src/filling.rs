@@ -25,7 +25,8 @@
 //! # Read where it lies
 //!
 //! A message of one piece can be offered: its receiver, if it comes while the sender is still in its call, may read it in the sender's
-//! own memory instead (one copy by the kernel, for example). The sender writes chunks all the same until the receiver says that it
+//! own memory instead (one copy by the kernel, for example). The sender writes chunks all the same, after a moment in which a receiver that
+//! is there may begin, until the receiver says that it
 //! reads, and then waits for the end of that. When all is written, the sender withdraws the offer, and only then looks whether the
 //! receiver has begun after all; the receiver says that it begins, and only then looks whether the offer still stands. With a fence
 //! between, of both at least one sees the other: nobody reads memory that the sender's caller has again. A receiver that could
@@ -59,6 +60,8 @@ pub struct Filling<B: Backing> {
     tell_at: usize,
     /// The receiver may read it where it lies.
     is_offered: bool,
+    /// How many looks to wait for it to do so before anything is written.
+    hold: u32,
 }
 
 /// What became of a message that was to begin.
@@ -120,6 +123,7 @@ impl<B: Backing> StreamOut<B> {
         };
         let manifest = sheet.manifest(entries, len);
         manifest.begin();
+        self.was_pulled = false;
         self.out.push_back(Out {
             sheet,
             chunks: VecDeque::new(),
@@ -137,6 +141,7 @@ impl<B: Backing> StreamOut<B> {
             filled: 0,
             tell_at: FIRST_STEP,
             is_offered: false,
+            hold: 0,
         }))
     }
 }
@@ -161,10 +166,12 @@ impl<B: Backing> Filling<B> {
         stream
     }
 
-    /// Offers the message where it lies, before it is announced. All of it is written by one [`write`](Self::write) then, from there.
-    pub fn offer(&mut self, offer: Offer) {
+    /// Offers the message where it lies, before it is announced. All of it is written by one [`write`](Self::write) then, from there,
+    /// which first looks up to `hold` times whether the receiver begins to read it there.
+    pub fn offer(&mut self, offer: Offer, hold: u32) {
         self.manifest.offer(offer);
         self.is_offered = true;
+        self.hold = hold;
     }
 
     /// Writes as much of `part` as there is room for, without waiting. After [`Written::Part`], go on with the rest of it when
@@ -229,10 +236,15 @@ impl<B: Backing> Filling<B> {
         receiver: &R,
     ) -> Result<Written, R::Error> {
         let mut rest = part;
+        self.stream.wait_for_word(self.hold);
         while !rest.is_empty() {
             match self.stream.said() {
                 Progress::Pulling => break,
-                Progress::Back => return Ok(Written::Unwanted),
+                Progress::Back => {
+                    // Read there between two looks, or dropped.
+                    self.stream.was_pulled = true;
+                    return Ok(Written::Unwanted);
+                }
                 Progress::Unread | Progress::Emptied(_) => (),
             }
             let (step, later) = rest.split_at(rest.len().min(self.tell_at - self.filled));
@@ -248,7 +260,8 @@ impl<B: Backing> Filling<B> {
         // All that is written, so that nothing is waited for but the reading.
         self.tell();
         self.is_offered = false;
-        if self.stream.said() != Progress::Pulling {
+        let is_pulled = self.stream.said() == Progress::Pulling;
+        if !is_pulled {
             self.manifest.withdraw_offer();
         }
         let mut rounds = 0;
@@ -259,11 +272,16 @@ impl<B: Backing> Filling<B> {
             }
             rounds += 1;
         }
-        self.manifest.withdraw_offer();
-        Ok(match self.stream.said() {
-            Progress::Back => Written::Unwanted,
-            _ if rest.is_empty() => Written::All,
-            _ => Written::Part(part.len() - rest.len()),
+        if self.stream.said() == Progress::Back {
+            self.stream.was_pulled = is_pulled || rounds > 0;
+            return Ok(Written::Unwanted);
+        }
+        if is_pulled {
+            self.manifest.withdraw_offer();
+        }
+        Ok(match rest.len() {
+            0 => Written::All,
+            left => Written::Part(part.len() - left),
         })
     }
 

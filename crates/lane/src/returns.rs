@@ -118,6 +118,14 @@ impl Returns {
         self.store(manifest, loan << LOAN_SHIFT | IS_PULLED);
     }
 
+    /// Something will be said of this buffer soon: asks for the line where that is written.
+    pub(crate) fn claim(&self, buffer: u32) {
+        if (buffer as usize) < self.buffers {
+            self.table
+                .claim(buffer as usize * size_of::<u64>(), size_of::<u64>());
+        }
+    }
+
     fn store(&self, buffer: u32, word: u64) {
         if (buffer as usize) < self.buffers {
             // Release pairs with the acquire in `progress`: the borrower's reads are over. A plain store: a buffer is lent

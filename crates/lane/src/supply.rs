@@ -38,6 +38,8 @@ pub struct StreamOut<B: Backing> {
     pub(crate) count: usize,
     /// If the last of them is being written.
     pub(crate) writing: Option<Writing>,
+    /// The receiver read the last of them where it was offered.
+    pub(crate) was_pulled: bool,
 }
 
 /// The memory of a manifest, and the number by which it comes back.
@@ -120,7 +122,14 @@ impl<B: Backing> StreamOut<B> {
             out: VecDeque::new(),
             count: 0,
             writing: None,
+            was_pulled: false,
         }
+    }
+
+    /// Whether the receiver read the last message where it was offered.
+    #[must_use]
+    pub fn was_pulled(&self) -> bool {
+        self.was_pulled
     }
 
     pub(crate) fn promise(&mut self, chunks: usize) -> bool {
@@ -265,6 +274,16 @@ impl<B: Backing> StreamOut<B> {
     pub(crate) fn said(&self) -> Progress {
         let writing = self.out.back();
         writing.map_or(Progress::Back, |out| out.progress(&self.returns))
+    }
+
+    /// Looks so many times whether the receiver says anything of the message that is being written.
+    pub(crate) fn wait_for_word(&self, looks: u32) {
+        for _ in 0..looks {
+            if self.said() != Progress::Unread {
+                return;
+            }
+            spin_loop();
+        }
     }
 
     /// Waits a moment while the receiver reads the message that is being written where it lies: whether it has ended.

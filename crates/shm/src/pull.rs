@@ -6,17 +6,35 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether this process was forked from one that has a proof.
+static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
 /// A word of this process, by which others know that they read its memory, and its address. None in a process that was forked from one
-/// that has such a word: both would have the same.
+/// that has such a word: both would have the same. (One that was made by a bare `clone` is not seen to be forked. It has no links of its own.)
 #[must_use]
 pub fn proof() -> Option<(u64, u64)> {
-    static PROOF: OnceLock<(u64, u32)> = OnceLock::new();
-    let me = std::process::id();
+    static PROOF: OnceLock<Option<u64>> = OnceLock::new();
+    // Set by the only thread of a forked process, before it gets here. What another thread was about to make is never made there.
+    if IS_FORKED.load(Ordering::Relaxed) {
+        return None;
+    }
     // Seeded by the system, and different in each process.
-    let (proof, whose) = PROOF.get_or_init(|| (RandomState::new().hash_one(me), me));
+    let word = || watch_forks().then(|| RandomState::new().hash_one(std::process::id()));
+    let proof = PROOF.get_or_init(word).as_ref()?;
     let at = core::ptr::from_ref(proof).expose_provenance() as u64;
-    (*whose == me).then_some((at, *proof))
+    Some((at, *proof))
+}
+
+/// Has it noted in each process that is forked from here. That costs nothing until then; to ask for the number of this process is a system
+/// call each time.
+fn watch_forks() -> bool {
+    extern "C" fn forked() {
+        IS_FORKED.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: the function stays where it is, and only stores to memory that the forked process has too.
+    unsafe { libc::pthread_atfork(None, None, Some(forked)) == 0 }
 }
 
 /// Fills `target` from the memory of process `pid` at address `at`, if that process has the word `proof` at `proof_at`. `false`: it has
@@ -60,6 +78,25 @@ pub fn read_memory(pid: u32, at: u64, target: &mut [u8], (proof_at, proof): (u64
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_forked_process_has_no_proof() {
+        let mine = proof();
+        assert!(mine.is_some());
+        // SAFETY: the child does nothing that needs another thread, or memory of the allocator.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0, "no process could be forked");
+        if child == 0 {
+            let code = i32::from(proof().is_some());
+            // SAFETY: it ends the child, without what the parent would do at its end.
+            unsafe { libc::_exit(code) };
+        }
+        let mut status = 0;
+        // SAFETY: the kernel writes one number, which is borrowed until it returns.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!((waited, status), (child, 0), "the child had a proof");
+        assert_eq!(proof(), mine);
+    }
 
     #[test]
     fn memory_is_read_with_the_right_proof_and_address_only() {

@@ -20,6 +20,7 @@ use super::counts::LinkCounts;
 use super::fate::Fate;
 use super::mailbox_lane::MailboxLane;
 use super::owners::Owners;
+use super::pausing::Pausing;
 use super::pulling::Pulling;
 use crate::bells::ring;
 use crate::counters::{Counted, Counter, Rows};
@@ -93,6 +94,8 @@ pub(crate) struct MemoryLink {
     pub(crate) channel: Box<dyn Channel>,
     /// How the peer's long messages come.
     pub(crate) pulling: Pulling,
+    /// How ours wait for that.
+    pub(crate) pausing: Pausing,
     pub(crate) fate: Fate,
     pub(crate) counts: LinkCounts,
     cleaned: AtomicBool,
@@ -249,6 +252,7 @@ impl MemoryLink {
             behind: Behind::default(),
             unsent: AtomicU8::new(0),
             pulling: Pulling::of(channel.pid()),
+            pausing: Pausing::default(),
             channel,
             fate: Fate::of(peer),
             counts: LinkCounts::default(),

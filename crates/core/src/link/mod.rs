@@ -13,6 +13,7 @@
 //! | `owners` | owners of buffers that others handed on |
 //! | `lane_out` | the sending end of a sender's own lane |
 //! | `mailbox_lane` | the sending end of the lane of a mailbox of this OS process |
+//! | `pulling`, `pausing` | whether one is read where its sender has it: the reader's side, the sender's |
 //! | `reading` | a long message that is read while its sender still writes it |
 
 mod backlog;
@@ -25,6 +26,7 @@ mod mailbox_lane;
 mod memory;
 mod moving_on;
 mod owners;
+mod pausing;
 mod pulling;
 mod reading;
 mod turns;

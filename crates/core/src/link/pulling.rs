@@ -3,7 +3,11 @@
 //!
 //! Which is faster depends on the processor, on the length, and most of all on whether the sender's core has just written what it sends.
 //! So the receiver tries. At first all goes through chunks; now and then it measures a few messages of a length either way, and goes on
-//! with what was faster. The less it changes, the less often it looks again. Why: docs/design/one-copy-by-the-kernel.md.
+//! with what was faster. The less it changes, the less often it looks again.
+//!
+//! What is measured is the time from the end of one message to the end of the next: in a stream both sides copy at once, and what
+//! either needs for one message says little. If that is far longer than the message itself took, the program did something else, and only
+//! the latter counts. The other side is `pausing.rs`. Why: docs/design/one-copy-by-the-kernel.md.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -14,8 +18,9 @@ use crate::lock::lock;
 /// The variable that forces one way: `never`, or `always` where it can be done.
 const PULL: &str = "MIZZEN_PULL";
 
-/// Messages of each way in one comparison. The fastest of them counts: whatever disturbs makes slower.
-const SAMPLES: u32 = 4;
+/// Times of each way in one comparison. Their medians are compared: whatever disturbs makes slower, and one that waited for nobody is
+/// faster than the next can be.
+const SAMPLES: usize = 5;
 /// Messages before the first comparison.
 const FIRST: u32 = 16;
 /// Messages between two when the last one changed something.
@@ -24,13 +29,16 @@ const SOON: u32 = 64;
 const RARELY: u32 = 2048;
 /// While messages are pulled, it is more than the copy that may have become slow: the sender cannot go on meanwhile.
 const RARELY_PULLED: u32 = 512;
+/// Messages in which a comparison must have all its times. In a stream one can be pulled only if its sender holds it for that, which it
+/// does rarely (`pausing.rs`).
+const PATIENCE: u32 = 3 * 4096;
 /// By how much one way must be faster, in sixteenths, to be changed to.
 const MARGIN: u32 = 15;
 /// Lengths are told apart by powers of two, from the shortest that goes this way on.
-const CLASSES: usize = 8;
+pub(super) const CLASSES: usize = 8;
 const SHORTEST: u32 = 15;
 /// The longest for which it is tried: what does not stay in the caches was never faster in one copy.
-const LONGEST: usize = 2 << 20;
+pub(super) const LONGEST: usize = 2 << 20;
 /// The longest if it is forced. The call cannot be interrupted.
 const LONGEST_FORCED: usize = 1 << 30;
 
@@ -42,15 +50,23 @@ pub(crate) struct Pulling {
     forced: Option<bool>,
     /// The kernel refused, and would again.
     is_refused: AtomicBool,
-    classes: Mutex<[Class; CLASSES]>,
+    past: Mutex<Past>,
+}
+
+/// What is known of messages that came.
+#[derive(Debug, Default)]
+struct Past {
+    classes: [Class; CLASSES],
+    /// When the last one ended.
+    last: Option<Instant>,
 }
 
 /// How one message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) pulls: bool,
-    /// Since when it is measured, if it is.
-    began: Option<Instant>,
+    /// When the one before it ended, and when it began itself; if it is measured.
+    measured: Option<(Option<Instant>, Instant)>,
 }
 
 /// The messages of one length.
@@ -60,9 +76,11 @@ struct Class {
     /// So many messages until the next comparison.
     left: u32,
     pause: u32,
-    /// So many were measured of this comparison, first those of the way that is taken.
-    measured: u32,
-    fastest: [Duration; 2],
+    /// Nanoseconds of the way that is taken, which are measured first, and of the other.
+    times: [[u32; SAMPLES]; 2],
+    measured: usize,
+    /// So many messages are left of this comparison.
+    patience: u32,
 }
 
 impl Default for Class {
@@ -71,45 +89,70 @@ impl Default for Class {
             pulls: false,
             left: FIRST,
             pause: SOON,
+            times: [[0; SAMPLES]; 2],
             measured: 0,
-            fastest: [Duration::MAX; 2],
+            patience: PATIENCE,
         }
     }
 }
 
 impl Class {
-    /// How the next message goes, and whether it is measured.
-    fn next(&mut self) -> (bool, bool) {
+    /// Whether the next message is pulled, and whether it is measured. Only one that is early can be pulled.
+    fn next(&mut self, is_early: bool) -> (bool, bool) {
         if self.left > 0 {
             self.left -= 1;
-            return (self.pulls, false);
+            return (self.pulls && is_early, false);
         }
-        (self.pulls != (self.measured >= SAMPLES), true)
+        if self.patience == 0 {
+            self.rest();
+            return (self.pulls && is_early, false);
+        }
+        self.patience -= 1;
+        let wanted = self.pulls != (self.measured >= SAMPLES);
+        let pulls = wanted && is_early;
+        (pulls, pulls == wanted)
     }
 
-    /// A message that was measured took so long.
-    fn note(&mut self, pulls: bool, took: Duration) {
-        let fastest = &mut self.fastest[usize::from(pulls)];
-        *fastest = took.min(*fastest);
+    /// A message took so long, this way. Other threads may have ended the comparison meanwhile.
+    fn note(&mut self, pulled: bool, took: Duration) {
+        let (way, sample) = (self.measured / SAMPLES, self.measured % SAMPLES);
+        if self.left > 0 || pulled != (self.pulls != (way > 0)) {
+            return;
+        }
+        self.times[way][sample] = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
         self.measured += 1;
         if self.measured < 2 * SAMPLES {
             return;
         }
-        let (now, other) = (usize::from(self.pulls), usize::from(!self.pulls));
-        if self.fastest[other] < self.fastest[now] / 16 * MARGIN {
+        let [now, other] = self.times.map(median);
+        if other < now / 16 * MARGIN {
             self.pulls = !self.pulls;
-            self.pause = SOON;
-        } else {
-            let most = if self.pulls { RARELY_PULLED } else { RARELY };
-            self.pause = (self.pause * 4).min(most);
+            self.pause = SOON / 4;
         }
+        self.rest();
+    }
+
+    /// Compares no more for a while.
+    fn rest(&mut self) {
+        let most = if self.pulls { RARELY_PULLED } else { RARELY };
+        let pause = (self.pause * 4).min(most);
         *self = Self {
             pulls: self.pulls,
-            left: self.pause,
-            pause: self.pause,
+            left: pause,
+            pause,
             ..Self::default()
         };
     }
+}
+
+/// What counts of a message that took so long `itself`, and ended so long `after` the one before it.
+fn took(after: Option<Duration>, itself: Duration) -> Duration {
+    after.filter(|after| *after < itself * 2).unwrap_or(itself)
+}
+
+fn median(mut times: [u32; SAMPLES]) -> u32 {
+    times.sort_unstable();
+    times[SAMPLES / 2]
 }
 
 impl Pulling {
@@ -119,7 +162,7 @@ impl Pulling {
             pid,
             forced: forced(),
             is_refused: AtomicBool::new(false),
-            classes: Mutex::default(),
+            past: Mutex::default(),
         }
     }
 
@@ -128,29 +171,45 @@ impl Pulling {
         self.pid.is_some() && self.forced != Some(false)
     }
 
-    /// How a message of the peer goes that has just begun and is read as a whole, and the peer's process if it is pulled.
-    pub(crate) fn choose(&self, len: usize) -> Option<(Way, u32)> {
+    /// How a message of the peer goes that is read as a whole, and the peer's process if it is pulled; which it can be only if it `is_early`:
+    /// little of it is written.
+    pub(crate) fn choose(&self, len: usize, is_early: bool) -> Option<(Way, u32)> {
         let pid = self.pid?;
         let longest = match self.forced {
             Some(true) => LONGEST_FORCED,
             _ => LONGEST,
         };
         // Nothing follows from it but what is tried next.
-        if self.is_refused.load(Ordering::Relaxed) || len > longest {
+        if self.is_refused.load(Ordering::Relaxed) {
             return None;
         }
-        let (pulls, measures) = match self.forced {
-            Some(pulls) => (pulls, false),
-            None => lock(&self.classes)[class(len)].next(),
-        };
-        let began = measures.then(Instant::now);
-        Some((Way { pulls, began }, pid))
+        if let Some(forced) = self.forced {
+            let pulls = forced && is_early && len <= longest;
+            let measured = None;
+            return Some((Way { pulls, measured }, pid));
+        }
+        let mut past = lock(&self.past);
+        // Of one that says nothing of its end.
+        let last = past.last.take();
+        if len > longest {
+            return None;
+        }
+        let (pulls, measures) = past.classes[class(len)].next(is_early);
+        let measured = measures.then(|| (last, Instant::now()));
+        Some((Way { pulls, measured }, pid))
     }
 
     /// The message of `len` bytes has come, this way.
     pub(crate) fn note(&self, len: usize, way: Way) {
-        if let Some(began) = way.began {
-            lock(&self.classes)[class(len)].note(way.pulls, began.elapsed());
+        if self.forced.is_some() {
+            return;
+        }
+        let now = Instant::now();
+        let mut past = lock(&self.past);
+        past.last = Some(now);
+        if let Some((since, began)) = way.measured {
+            let took = took(since.map(|since| now - since), now - began);
+            past.classes[class(len)].note(way.pulls, took);
         }
     }
 
@@ -160,7 +219,7 @@ impl Pulling {
     }
 }
 
-fn class(len: usize) -> usize {
+pub(super) fn class(len: usize) -> usize {
     let power = len.max(1).ilog2().saturating_sub(SHORTEST);
     (power as usize).min(CLASSES - 1)
 }
@@ -182,11 +241,11 @@ fn forced_by(said: Option<&str>) -> Option<bool> {
 mod tests {
     use super::*;
 
-    /// Receives so many messages, of which those pulled and those not take so long: how many were pulled.
-    fn receive(class: &mut Class, count: u32, pulled: u64, copied: u64) -> u32 {
+    /// Receives so many messages, each `early` or not, of which those pulled and those not take so long: how many were pulled.
+    fn receive(class: &mut Class, count: u32, early: bool, pulled: u64, copied: u64) -> u32 {
         let mut pulls = 0;
         for _ in 0..count {
-            let (pulled_now, measured) = class.next();
+            let (pulled_now, measured) = class.next(early);
             pulls += u32::from(pulled_now);
             if measured {
                 let took = if pulled_now { pulled } else { copied };
@@ -200,31 +259,81 @@ mod tests {
     fn what_is_faster_is_found_and_what_changes_is_found_again() {
         let mut class = Class::default();
         // Slower: tried again and again, but hardly ever.
-        let tried = receive(&mut class, 100_000, 13_000, 7000);
-        assert!((SAMPLES..100_000 / 300).contains(&tried), "{tried}");
+        let tried = receive(&mut class, 100_000, true, 13_000, 7000);
+        assert!((SAMPLES as u32..100_000 / 300).contains(&tried), "{tried}");
         // Now it is faster.
-        receive(&mut class, RARELY + 2 * SAMPLES, 4500, 7000);
-        let pulled = receive(&mut class, 100_000, 4500, 7000);
+        receive(&mut class, RARELY + 2 * SAMPLES as u32, true, 4500, 7000);
+        let pulled = receive(&mut class, 100_000, true, 4500, 7000);
         assert!(pulled > 98_000, "{pulled}");
         // And slower.
-        receive(&mut class, RARELY_PULLED + 2 * SAMPLES, 13_000, 7000);
-        assert!(receive(&mut class, SOON, 13_000, 7000) <= SAMPLES);
+        let few = RARELY_PULLED + 2 * SAMPLES as u32;
+        receive(&mut class, few, true, 13_000, 7000);
+        assert!(receive(&mut class, SOON, true, 13_000, 7000) <= SAMPLES as u32);
     }
 
     #[test]
     fn a_small_difference_changes_nothing() {
         let mut class = Class::default();
-        let pulled = receive(&mut class, 10_000, 6900, 7000);
+        let pulled = receive(&mut class, 10_000, true, 6900, 7000);
         assert!(pulled < 200, "{pulled}");
+    }
+
+    #[test]
+    fn a_comparison_waits_for_messages_that_can_be_pulled_but_not_for_ever() {
+        let mut class = Class::default();
+        assert_eq!(receive(&mut class, 3000, false, 4500, 7000), 0);
+        assert_eq!(class.measured, SAMPLES, "of the way that is taken");
+        let few = SAMPLES as u32 + SOON;
+        assert_eq!(receive(&mut class, few, true, 4500, 7000), few);
+        let mut class = Class::default();
+        receive(&mut class, FIRST + PATIENCE + 1, false, 4500, 7000);
+        assert!(class.measured == 0 && class.left > 0);
+    }
+
+    #[test]
+    fn a_time_is_that_since_the_message_before_unless_something_else_was_done_between() {
+        let [short, long] = [7, 13].map(Duration::from_micros);
+        assert_eq!(took(Some(long), short), long);
+        assert_eq!(took(Some(long * 2), short), short);
+        assert_eq!(took(None, short), short);
+    }
+
+    #[test]
+    fn whatever_comes_between_them_few_messages_of_a_length_are_tried() {
+        let pulling = Pulling::of(Some(1));
+        let receive = |len, early| {
+            let chosen = pulling.choose(len, early);
+            if let Some((way, _)) = chosen {
+                pulling.note(len, way);
+            }
+            chosen.is_some_and(|(way, _)| way.measured.is_some())
+        };
+        let mut tried = 0;
+        for _ in 0..FIRST + SOON {
+            tried += usize::from(receive(1 << 16, true));
+            assert!(!receive(4 << 20, true));
+            receive(1 << 18, false);
+        }
+        assert_eq!(tried, 2 * SAMPLES);
+    }
+
+    #[test]
+    fn what_another_thread_measured_of_the_other_way_does_not_count() {
+        let mut class = Class::default();
+        receive(&mut class, FIRST, true, 1, 1);
+        class.note(true, Duration::from_nanos(1));
+        assert_eq!(class.measured, 0);
+        class.note(false, Duration::from_nanos(1));
+        assert_eq!(class.measured, 1);
     }
 
     #[test]
     fn a_peer_that_is_refused_or_forbidden_is_not_asked() {
         let pulling = Pulling::of(Some(1));
-        assert_eq!(pulling.choose(LONGEST_FORCED + 1), None);
+        assert_eq!(pulling.choose(LONGEST_FORCED + 1, true), None);
         pulling.refuse();
-        assert_eq!(pulling.choose(1 << 16), None);
-        assert_eq!(Pulling::of(None).choose(1 << 16), None);
+        assert_eq!(pulling.choose(1 << 16, true), None);
+        assert_eq!(Pulling::of(None).choose(1 << 16, true), None);
         assert_eq!(forced_by(Some("never")), Some(false));
         assert_eq!(forced_by(Some("always")), Some(true));
         assert_eq!(forced_by(Some("sometimes")).or(forced_by(None)), None);

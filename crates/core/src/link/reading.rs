@@ -42,21 +42,18 @@ impl Stream {
         })
     }
 
-    /// Reads a message that has just begun, all of it and for the last time, in its sender's memory, if that has been faster. The way it
+    /// Reads a message, all of it and for the last time, in its sender's memory, if it has just begun, and that has been faster. The way it
     /// goes if not, to be measured.
     fn pull(&mut self, target: &mut [u8]) -> Result<Pulled, UnpackError> {
         let len = self.len();
-        // Most of it has been written already; what is all here is read even if its sender is gone.
-        if self.here() > len / 2 {
-            return Ok(Pulled::No(None));
-        }
-        self.look()?;
-        // The same of what came since it was looked at last.
-        if self.here() > len / 2 {
-            return Ok(Pulled::No(None));
+        // Not if most of it has been written already; what is all here is read even if its sender is gone.
+        let mut is_early = self.here() <= len / 2;
+        if is_early {
+            self.look()?;
+            is_early = self.here() <= len / 2;
         }
         let link = &self.link;
-        let Some((way, pid)) = link.pulling.choose(len) else {
+        let Some((way, pid)) = link.pulling.choose(len, is_early) else {
             return Ok(Pulled::No(None));
         };
         if !way.pulls {

@@ -459,13 +459,15 @@ fn a_sender_that_gives_up_in_the_middle_tells_its_reader() {
 type Source = Arc<loom::cell::UnsafeCell<[u8; 2]>>;
 
 /// Sends a message of three bytes, which is offered where it lies, and writes over that when it may.
-fn send_offered(pair: &Pair, source: &Source, announced: &Announced) {
+fn send_offered(pair: &Pair, source: &Source, announced: &Announced, hold: u32) {
     let mut filling = pair.begin(3);
-    filling.offer(Offer {
-        at: 1,
-        proof_at: 2,
-        proof: 3,
-    });
+    let (at, proof_at, proof) = (1, 2, 3);
+    let offer = Offer {
+        at,
+        proof_at,
+        proof,
+    };
+    filling.offer(offer, hold);
     announced.tell(filling.ticket());
     filling.write(&[1, 2, 3], &Always).unwrap();
     // SAFETY: nobody reads it any more: loom reports an access that is not ordered.
@@ -481,7 +483,7 @@ fn a_message_is_read_where_it_lies_only_while_its_sender_waits() {
         let announced = Arc::new(Announced::default());
         let source: Source = Arc::new(loom::cell::UnsafeCell::new([1, 2]));
         let (theirs, told, lent) = (pair.both(), Arc::clone(&announced), Arc::clone(&source));
-        let sender = thread::spawn(move || send_offered(&theirs, &lent, &told));
+        let sender = thread::spawn(move || send_offered(&theirs, &lent, &told, 0));
         let mut stream = pair.open(announced.take(0));
         match stream.take_offer() {
             Some(offer) => {
@@ -514,7 +516,7 @@ fn a_message_that_could_not_be_read_where_it_lies_comes_through_chunks() {
         let announced = Arc::new(Announced::default());
         let source: Source = Arc::new(loom::cell::UnsafeCell::new([1, 2]));
         let (theirs, told) = (pair.both(), Arc::clone(&announced));
-        let sender = thread::spawn(move || send_offered(&theirs, &source, &told));
+        let sender = thread::spawn(move || send_offered(&theirs, &source, &told, 1));
         let mut stream = pair.open(announced.take(0));
         if stream.take_offer().is_some() {
             stream.decline();

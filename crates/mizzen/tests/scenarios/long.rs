@@ -209,6 +209,43 @@ pub(crate) fn long_messages_that_are_awaited_are_right_whatever_way_they_go(job:
     );
 }
 
+/// With a reader that falls behind, and a sender that writes over each as soon as it has posted it.
+pub(crate) fn long_messages_that_follow_one_another_are_what_was_sent(job: &Job<'_>) {
+    const LENGTHS: [usize; 3] = [100_000, 150_001, 250_000];
+    const COUNT: usize = 60;
+    pair(
+        job,
+        |_, inbox| {
+            for len in LENGTHS {
+                let mut target = vec![0u8; len];
+                for number in 0..COUNT {
+                    inbox.receive_into(&mut target[..])?;
+                    assert!(target == bytes(number, len), "{number}, {len}");
+                    if number == COUNT / 2 {
+                        // It falls behind.
+                        std::thread::sleep(Duration::from_millis(30));
+                    }
+                }
+            }
+            Ok(())
+        },
+        |_, address| {
+            let mut sender = address.sender()?;
+            for len in LENGTHS {
+                let mut data = Vec::new();
+                for number in 0..COUNT {
+                    data.clear();
+                    data.extend(bytes(number, len));
+                    sender.send(&data[..])?;
+                    // It is the caller's again.
+                    data.fill(0xee);
+                }
+            }
+            Ok(())
+        },
+    );
+}
+
 pub(crate) fn long_messages_are_tried_without_waiting_for_their_receiver(job: &Job<'_>) {
     pair(
         job,

@@ -273,6 +273,7 @@ macro_rules! scenarios {
                 a_long_message_that_nobody_reads_holds_nobody_up,
                 long_messages_of_a_sender_arrive_whatever_becomes_of_those_before_them,
                 long_messages_that_are_awaited_are_right_whatever_way_they_go,
+                long_messages_that_follow_one_another_are_what_was_sent,
                 long_messages_are_tried_without_waiting_for_their_receiver,
                 a_message_in_hand_does_not_disturb_the_next_sender,
                 ranks_that_first_post_long_messages_to_each_other_do_not_wait,
